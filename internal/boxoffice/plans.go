@@ -1,0 +1,109 @@
+package boxoffice
+
+import "github.com/google/uuid"
+
+// SeatKind says whom a seat is made for.
+type SeatKind string
+
+// The kinds of seat.
+const (
+	SeatStandard   SeatKind = "standard"
+	SeatWheelchair SeatKind = "wheelchair" // a space for a wheelchair
+	SeatCompanion  SeatKind = "companion"  // the seat beside such a space
+)
+
+// SeatStatus is what a seat is in one show at one instant.
+type SeatStatus string
+
+// The states of a seat.
+const (
+	SeatAvailable SeatStatus = "available"
+	SeatHeld      SeatStatus = "held"
+	SeatBooked    SeatStatus = "booked"
+	SeatBlocked   SeatStatus = "blocked"
+)
+
+// Letter is the state in the statuses string of a map: a, h, b or x.
+func (s SeatStatus) Letter() byte {
+	switch s {
+	case SeatHeld:
+		return 'h'
+	case SeatBooked:
+		return 'b'
+	case SeatBlocked:
+		return 'x'
+	default:
+		return 'a'
+	}
+}
+
+// Plan is an immutable seating plan of a hall. The order of Seats is the order
+// of the document it came from, and of the letters in a map's statuses.
+//
+// A seat is known by its number (No): unique in its hall, given once and kept
+// by every later plan of the hall that has a seat with the same section, row
+// and seat. So a show can move to another plan while its seats stay theirs.
+type Plan struct {
+	ID             uuid.UUID
+	OrganisationID uuid.UUID
+	HallID         uuid.UUID
+	Name           string
+	Categories     []Category
+	Seats          []Seat
+	Areas          []Area
+	Drawing        []Drawing // texts and shapes kept for drawing the map
+}
+
+// Category is a price class of a plan; its name is unique in the plan.
+type Category struct {
+	ID    uuid.UUID
+	Name  string
+	Color string // CSS hex colour such as #87A9CD; "" when unknown
+}
+
+// Seat is one seat of a plan.
+type Seat struct {
+	No       int32 // unique in the hall; see [Plan]
+	ID       uuid.UUID
+	Section  string // "" when the plan has no sections
+	Row      string // "" when the plan has no rows
+	Number   string // the seat's own name in its row: "12", "C"; never empty
+	Label    string // section, row and number, those that are not empty, joined with "-"; unique in the plan
+	Category int    // index into Plan.Categories
+	Kind     SeatKind
+	Features []string // restricted_view, aisle, …; nil when none
+	X, Y     float64  // in the plan's own units; 0, 0 when Placed is false
+	Placed   bool     // the document gave a position
+}
+
+// Area is a part of a plan with places for Capacity people and no seats.
+type Area struct {
+	No       int32 // unique in the hall; see [Plan]
+	ID       uuid.UUID
+	Name     string // unique in the plan
+	Category int    // index into Plan.Categories
+	Capacity int    // 1 or more
+	X, Y     float64
+	Placed   bool
+	Outline  []Point // the area's polygon; nil when unknown
+}
+
+// Point is a position in a plan's own units.
+type Point struct {
+	X float64 `json:"x" doc:"Horizontal position in the plan's own units" example:"120.5"`
+	Y float64 `json:"y" doc:"Vertical position, growing downwards" example:"80"`
+}
+
+// Drawing is a shape or text of a plan that cannot be sold: a stage, a bar, a
+// row's letter.
+type Drawing struct {
+	Kind   string  `json:"kind" enum:"text,rectangle,circle,ellipse,polygon" doc:"What to draw" example:"text"`
+	Text   string  `json:"text,omitempty" doc:"The text to write" example:"Stage"`
+	X      float64 `json:"x" doc:"Horizontal position in the plan's own units" example:"300"`
+	Y      float64 `json:"y" doc:"Vertical position, growing downwards" example:"10"`
+	Width  float64 `json:"width,omitempty" doc:"Width, or the diameter of a circle" example:"200"`
+	Height float64 `json:"height,omitempty" doc:"Height" example:"40"`
+	Turn   float64 `json:"turn,omitempty" doc:"Rotation in degrees, clockwise" example:"0"`
+	Color  string  `json:"color,omitempty" doc:"CSS hex colour" example:"#cccccc"`
+	Points []Point `json:"points,omitempty" doc:"Corners of a polygon"`
+}
