@@ -23,7 +23,7 @@
 //	active ───────────────────────▶ consumed
 //	   │  expiresAt reached             ▲
 //	   ├───────────────▶ expired ───────┘ only by a late payment
-//	   │  release, show cancelled
+//	   │  release
 //	   └───────────────▶ cancelled
 //
 // # A show

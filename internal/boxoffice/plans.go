@@ -107,3 +107,67 @@ type Drawing struct {
 	Color  string  `json:"color,omitempty" doc:"CSS hex colour" example:"#cccccc"`
 	Points []Point `json:"points,omitempty" doc:"Corners of a polygon"`
 }
+
+// PlanIndex finds the seats of a plan by number, id and label. It is built
+// once and safe for concurrent use.
+type PlanIndex struct {
+	*Plan
+	byNo    []int32 // seat number → position + 1; 0: not in this plan
+	byID    map[uuid.UUID]int32
+	byLabel map[string]int32
+}
+
+// Index builds the index of p, which must not change afterwards.
+func (p *Plan) Index() *PlanIndex {
+	x := &PlanIndex{Plan: p, byID: make(map[uuid.UUID]int32, len(p.Seats)), byLabel: make(map[string]int32, len(p.Seats))}
+	for i, s := range p.Seats {
+		if int(s.No) >= len(x.byNo) {
+			x.byNo = append(x.byNo, make([]int32, int(s.No)+1-len(x.byNo))...)
+		}
+		x.byNo[s.No] = int32(i) + 1
+		x.byID[s.ID] = int32(i)
+		x.byLabel[s.Label] = int32(i)
+	}
+	return x
+}
+
+// Seat returns the seat with the given number, or nil. A nil index has none.
+func (x *PlanIndex) Seat(no int32) *Seat {
+	if i, ok := x.Position(no); ok {
+		return &x.Seats[i]
+	}
+	return nil
+}
+
+// Position returns where the seat with the given number stands in the plan.
+func (x *PlanIndex) Position(no int32) (int, bool) {
+	if x == nil || no < 0 || int(no) >= len(x.byNo) || x.byNo[no] == 0 {
+		return 0, false
+	}
+	return int(x.byNo[no] - 1), true
+}
+
+// SeatByID returns the seat with the given id, or nil.
+func (x *PlanIndex) SeatByID(id uuid.UUID) *Seat {
+	if x == nil {
+		return nil
+	}
+	if i, ok := x.byID[id]; ok {
+		return &x.Seats[i]
+	}
+	return nil
+}
+
+// SeatByLabel returns the seat with the given label, or nil.
+func (x *PlanIndex) SeatByLabel(label string) *Seat {
+	if x == nil {
+		return nil
+	}
+	if i, ok := x.byLabel[label]; ok {
+		return &x.Seats[i]
+	}
+	return nil
+}
+
+// CategoryOf returns the category name of a seat of this plan.
+func (x *PlanIndex) CategoryOf(s *Seat) string { return x.Categories[s.Category].Name }

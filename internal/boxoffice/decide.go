@@ -1,0 +1,289 @@
+package boxoffice
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// SeatRow is a seat of a show as the lane loaded it.
+type SeatRow struct {
+	No            int32
+	State         byte      // 'a', 'h', 'b' or 'x'; see [SeatStatus.Letter]
+	ReservationID uuid.UUID // zero: none
+	HeldUntil     time.Time // zero: none
+	BlockID       uuid.UUID // zero: none
+	HolderID      string    // the holding reservation's customer; "" unless held
+	Locked        bool      // this transaction has the row; a free row without its lock is taken
+
+	dirty bool
+}
+
+// StatusAt is what the seat is at now: an overdue hold is available, or
+// blocked when it was sold from a block.
+func (s *SeatRow) StatusAt(now time.Time) SeatStatus {
+	switch s.State {
+	case 'h':
+		switch {
+		case now.Before(s.HeldUntil):
+			return SeatHeld
+		case s.BlockID != uuid.Nil:
+			return SeatBlocked
+		}
+		return SeatAvailable
+	case 'b':
+		return SeatBooked
+	case 'x':
+		return SeatBlocked
+	}
+	return SeatAvailable
+}
+
+// AreaRow is an area of a show as the lane loaded it.
+type AreaRow struct {
+	No       int32
+	ID       uuid.UUID
+	Name     string
+	Category string
+	Capacity int
+	Held     int // overdue holds that are not closed yet included
+	Booked   int
+	Known    bool // the row exists in the database
+
+	dirty bool
+}
+
+// State is all that decides what happens to a show's places, loaded under the
+// show's lock at one instant.
+type State struct {
+	Terms        *Terms // nil: there is no such show
+	Now          time.Time
+	Version      int64
+	Seats        map[int32]*SeatRow
+	Areas        map[int32]*AreaRow
+	Reservations map[uuid.UUID]*Reservation
+	Places       map[string]int // places each limited customer has, live holds and bookings
+	Blocks       map[uuid.UUID]bool
+	Receipts     map[KeyID]Remembered
+	EverHeld     bool // the show had a hold before
+}
+
+// KeyID is an idempotency key with its owner.
+type KeyID struct {
+	Owner string
+	Key   uuid.UUID
+}
+
+// Remembered is what was answered to an idempotency key.
+type Remembered struct {
+	Fingerprint [32]byte
+	Receipt     *Receipt
+}
+
+// Actor is who gives a command.
+type Actor struct {
+	CustomerID string // "" for staff without a customer and for the system
+	Staff      bool   // has the scope reservations:staff
+	Name       string // for the log: customer id, key prefix or "system"
+}
+
+// Doer is one kind of command. The kinds are in the files of their nouns.
+type Doer interface {
+	decide(b *batch) *Error
+}
+
+// Command is something that somebody wants done to a show.
+type Command struct {
+	Key   *IdempotencyKey // nil for the system's own commands
+	Actor Actor
+	Do    Doer
+}
+
+// Outcome is what became of a command: a refusal or a receipt.
+type Outcome struct {
+	Err      *Error
+	Receipt  *Receipt
+	Replayed bool // the receipt is that of an earlier request with the same key
+}
+
+// Receipt says what a command did. It is kept with the idempotency key, and
+// the answer to a client is made from it, the first time and at each replay:
+// so a replay is the same to the byte. It holds no personal data.
+type Receipt struct {
+	At            time.Time    `json:"at"`
+	Version       int64        `json:"v"`
+	ReservationID uuid.UUID    `json:"r,omitzero"`
+	Reservation   *Reservation `json:"h,omitempty"` // as the command left it
+	ID            uuid.UUID    `json:"id,omitzero"` // of the block
+	Count         int          `json:"n,omitempty"` // seats unblocked, holds closed
+}
+
+// Changes is what a batch of commands did to one show: at most one change a
+// row, and the log of every step.
+type Changes struct {
+	Version      int64
+	Dirty        bool
+	Terms        *Terms // new terms, or nil
+	Amended      []*AmendShow
+	Seats        []*SeatRow
+	AddedSeats   []int32
+	RemovedSeats []int32
+	Areas        []*AreaRow
+	RemovedAreas []int32
+	Placed       []*Reservation
+	Updated      []*Reservation
+	Blocks       []NewBlock
+	Log          []Change
+	Kept         []KeptReceipt
+	Ends         []time.Time // instants at which new or extended holds end, each once
+}
+
+// NewBlock is a block that a batch made.
+type NewBlock struct {
+	ID      uuid.UUID
+	Reason  string
+	SeatNos []int32
+}
+
+// KeptReceipt is a receipt to remember under its key.
+type KeptReceipt struct {
+	Key     *IdempotencyKey
+	Receipt *Receipt
+}
+
+// batch is the working state of [Decide].
+type batch struct {
+	State
+	did  Changes
+	cmd  *Command
+	n    int // log rows of the command so far
+	out  *Receipt
+	ends map[time.Time]bool
+}
+
+// Decide works the commands on one show in their order, each on what those
+// before it left, and returns an outcome for each and the net changes. It
+// changes st. It reads no clock: st.Now is the only now there is.
+//
+// A refused command changes nothing. A command whose key was answered before,
+// in the database or earlier in this batch, is answered with the same receipt.
+func Decide(st State, cmds []Command) ([]Outcome, *Changes) {
+	b := &batch{State: st, did: Changes{Version: st.Version}, ends: map[time.Time]bool{}}
+	if b.Receipts == nil {
+		b.Receipts = map[KeyID]Remembered{}
+	}
+	outcomes := make([]Outcome, len(cmds))
+	for i := range cmds {
+		outcomes[i] = b.run(&cmds[i])
+	}
+	b.collect()
+	return outcomes, &b.did
+}
+
+func (b *batch) run(cmd *Command) Outcome {
+	if cmd.Key != nil {
+		if r, ok := b.Receipts[keyID(cmd.Key)]; ok {
+			if !bytes.Equal(r.Fingerprint[:], cmd.Key.Fingerprint[:]) {
+				return Outcome{Err: Refuse(CodeKeyReused, "This Idempotency-Key was used for another request; make a new one.")}
+			}
+			return Outcome{Receipt: r.Receipt, Replayed: true}
+		}
+	}
+	if b.Terms == nil {
+		return Outcome{Err: Refuse(CodeNotFound, "There is no such show.")}
+	}
+	b.cmd, b.n = cmd, 0
+	b.out = &Receipt{At: b.Now}
+	if err := cmd.Do.decide(b); err != nil {
+		return Outcome{Err: err}
+	}
+	if b.n > 0 {
+		b.did.Version++
+		b.did.Dirty = true
+	}
+	b.out.Version = b.did.Version
+	if cmd.Key != nil {
+		b.Receipts[keyID(cmd.Key)] = Remembered{cmd.Key.Fingerprint, b.out}
+		b.did.Kept = append(b.did.Kept, KeptReceipt{cmd.Key, b.out})
+	}
+	return Outcome{Receipt: b.out}
+}
+
+// log adds a row to the show's log. The first row of a command opens the next
+// version.
+func (b *batch) log(c Change) {
+	c.Version, c.N, c.At = b.did.Version+1, b.n, b.Now
+	c.Actor = b.cmd.Actor.Name
+	if c.Reason == "" {
+		c.Reason = b.reason()
+	}
+	b.n++
+	b.did.Log = append(b.did.Log, c)
+}
+
+func (b *batch) reason() Reason {
+	if b.cmd.Actor.Staff {
+		return ReasonStaff
+	}
+	return ReasonBuyer
+}
+
+// redefine gives the show new terms.
+func (b *batch) redefine(next *Terms) {
+	next.Definition++
+	b.Terms = next
+	b.did.Terms = next
+}
+
+// endsAt notes that holds end at t, so that one job can be scheduled for it.
+func (b *batch) endsAt(t time.Time) {
+	if !b.ends[t] {
+		b.ends[t] = true
+		b.did.Ends = append(b.did.Ends, t)
+	}
+}
+
+// collect gathers the rows that changed, sorted, each once.
+func (b *batch) collect() {
+	added := make(map[int32]bool, len(b.did.AddedSeats))
+	for _, no := range b.did.AddedSeats {
+		added[no] = true
+	}
+	for _, s := range b.Seats {
+		if s.dirty && (!added[s.No] || s.State != 'a') {
+			b.did.Seats = append(b.did.Seats, s)
+		}
+	}
+	slices.SortFunc(b.did.Seats, func(x, y *SeatRow) int { return cmp.Compare(x.No, y.No) })
+	for _, no := range slices.Sorted(maps.Keys(b.Areas)) {
+		if a := b.Areas[no]; a.dirty {
+			b.did.Areas = append(b.did.Areas, a)
+		}
+	}
+	for _, r := range b.Reservations {
+		if r.dirty && !r.placed {
+			b.did.Updated = append(b.did.Updated, r)
+		}
+	}
+	slices.SortFunc(b.did.Updated, compareReservations)
+}
+
+func compareReservations(x, y *Reservation) int {
+	if c := x.ExpiresAt.Compare(y.ExpiresAt); c != 0 {
+		return c
+	}
+	return bytes.Compare(x.ID[:], y.ID[:])
+}
+
+func comparePriceKeys(x, y PriceKey) int {
+	return cmp.Or(cmp.Compare(x.Category, y.Category), cmp.Compare(x.TicketType, y.TicketType))
+}
+
+func keyID(k *IdempotencyKey) KeyID { return KeyID{k.Owner, k.Key} }
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

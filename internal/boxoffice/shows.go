@@ -1,0 +1,376 @@
+package boxoffice
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ShowStatus is what the organiser has made of a show. That a show has ended
+// or is sold out is derived.
+type ShowStatus string
+
+// The states of a show.
+const (
+	ShowDraft     ShowStatus = "draft"
+	ShowOnSale    ShowStatus = "on_sale"
+	ShowPaused    ShowStatus = "paused"
+	ShowCancelled ShowStatus = "cancelled"
+	ShowEnded     ShowStatus = "ended" // derived, never stored
+)
+
+// Limits of a show's settings.
+const (
+	HoldSecondsDefault    = 900
+	HoldSecondsMax        = 3600
+	MaxHoldSecondsDefault = 1800
+	MaxHoldSecondsMax     = 7 * 24 * 3600
+	PlacesDefault         = 5      // per reservation
+	PlacesMax             = 10_000 // per reservation, also for staff
+)
+
+// TicketTypeStandard is the ticket type that every category prices.
+const TicketTypeStandard = "standard"
+
+// PriceKey says what a price is for.
+type PriceKey struct{ Category, TicketType string }
+
+// Terms are the rarely changing facts of a show by which its places are sold.
+// They are shared between goroutines and never changed: a change of the show
+// makes new Terms with the next Definition.
+type Terms struct {
+	ShowID                  uuid.UUID
+	OrganisationID          uuid.UUID
+	Definition              int64
+	Status                  ShowStatus
+	StartsAt                time.Time
+	EndsAt                  *time.Time
+	SalesStartAt            *time.Time
+	SalesEndAt              *time.Time
+	Currency                string // ISO 4217
+	HoldSeconds             int    // 1…[HoldSecondsMax]
+	MaxHoldSeconds          int    // HoldSeconds…[MaxHoldSecondsMax]
+	MaxPlacesPerReservation int    // 1…[PlacesMax]
+	MaxPlacesPerCustomer    int    // 0: no limit
+	Prices                  map[PriceKey]int64
+	Plan                    *PlanIndex // nil for a stock without a hall
+}
+
+// End is when the show is over: its end, or its start when the end is unknown.
+func (t *Terms) End() time.Time {
+	if t.EndsAt != nil {
+		return *t.EndsAt
+	}
+	return t.StartsAt
+}
+
+// StatusAt is the status with [ShowEnded] derived.
+func (t *Terms) StatusAt(now time.Time) ShowStatus {
+	if (t.Status == ShowOnSale || t.Status == ShowPaused) && !now.Before(t.End()) {
+		return ShowEnded
+	}
+	return t.Status
+}
+
+// OnSale refuses with SHOW_NOT_ON_SALE unless places can be newly held at now.
+func (t *Terms) OnSale(now time.Time) *Error {
+	refuse := func(reason, detail string) *Error {
+		e := Refuse(CodeShowNotOnSale, "%s", detail)
+		e.Facts.Reason, e.Facts.SalesStartAt = reason, t.SalesStartAt
+		return e
+	}
+	switch s := t.StatusAt(now); {
+	case s != ShowOnSale:
+		return refuse(string(s), "The show is "+string(s)+".")
+	case t.SalesStartAt != nil && now.Before(*t.SalesStartAt):
+		return refuse("before_sales", "Sales begin at "+t.SalesStartAt.UTC().Format(time.RFC3339)+".")
+	case t.SalesEndAt != nil && !now.Before(*t.SalesEndAt):
+		return refuse("after_sales", "Sales have ended.")
+	}
+	return nil
+}
+
+// price is what a place of a category costs; false when the category has no
+// such ticket type.
+func (t *Terms) price(category, ticketType string) (int64, bool) {
+	p, ok := t.Prices[PriceKey{category, ticketType}]
+	return p, ok
+}
+
+// SetShowStatus publishes, pauses, resumes or cancels a show. Asking for what
+// is already so changes nothing and succeeds.
+type SetShowStatus struct {
+	To   ShowStatus // on_sale, paused or cancelled
+	Verb string     // publish, pause, resume, cancel: for the log and for refusals
+}
+
+// showVerbs is the closed table of a show's transitions.
+var showVerbs = map[string]struct {
+	From []ShowStatus
+	To   ShowStatus
+	Type ChangeType
+}{
+	"publish": {[]ShowStatus{ShowDraft}, ShowOnSale, ShowPublished},
+	"pause":   {[]ShowStatus{ShowOnSale}, ShowPaused, ShowPausedChange},
+	"resume":  {[]ShowStatus{ShowPaused}, ShowOnSale, ShowResumed},
+	"cancel":  {[]ShowStatus{ShowDraft, ShowOnSale, ShowPaused}, ShowCancelled, ShowCancelledChange},
+}
+
+func (c *SetShowStatus) decide(b *batch) *Error {
+	t := b.Terms
+	verb, ok := showVerbs[c.Verb]
+	switch {
+	case !ok:
+		return Refuse(CodeInternal, "no such verb")
+	case t.Status == verb.To:
+		return nil
+	case !slices.Contains(verb.From, t.Status):
+		return Refuse(CodeConflict, "A show that is %s cannot be taken through %q.", t.Status, c.Verb)
+	}
+	if c.Verb == "publish" {
+		if !b.Now.Before(t.End()) {
+			return Refuse(CodeConflict, "The show is over; move startsAt first.")
+		}
+	}
+	next := *t
+	next.Status = verb.To
+	b.redefine(&next)
+	b.log(Change{Type: verb.Type, Before: string(t.Status), After: string(verb.To)})
+	return nil
+}
+
+// AmendShow changes a show's terms. Nil fields stay. The currency is fixed
+// after the first hold; a lower limit does not touch holds that exist.
+type AmendShow struct {
+	Definition              int64 // what If-Match named; 0: any
+	StartsAt                *time.Time
+	EndsAt                  **time.Time
+	SalesStartAt            **time.Time
+	SalesEndAt              **time.Time
+	Currency                *string
+	HoldSeconds             *int
+	MaxHoldSeconds          *int
+	MaxPlacesPerReservation *int
+	MaxPlacesPerCustomer    *int // 0: no limit
+	Prices                  map[PriceKey]int64
+	Plan                    *PlanIndex // to move to
+	PlanAreas               []AreaRow  // the areas of Plan as rows of this show; numbers that exist keep their counts
+
+	// Other is opaque to the rules: columns of the show that no rule reads
+	// (note, language, …), saved by the store when this command succeeds.
+	Other any
+}
+
+func (c *AmendShow) decide(b *batch) *Error {
+	next := *b.Terms
+	if c.Definition != 0 && c.Definition != next.Definition {
+		return Refuse(CodePreconditionFailed, "The show has changed; its ETag is now %q.", etag(next.Definition))
+	}
+	if next.Status == ShowCancelled {
+		return Refuse(CodeConflict, "The show is cancelled.")
+	}
+	set(&next.StartsAt, c.StartsAt)
+	set(&next.EndsAt, c.EndsAt)
+	set(&next.SalesStartAt, c.SalesStartAt)
+	set(&next.SalesEndAt, c.SalesEndAt)
+	set(&next.HoldSeconds, c.HoldSeconds)
+	set(&next.MaxHoldSeconds, c.MaxHoldSeconds)
+	set(&next.MaxPlacesPerReservation, c.MaxPlacesPerReservation)
+	set(&next.MaxPlacesPerCustomer, c.MaxPlacesPerCustomer)
+	if c.Currency != nil && *c.Currency != next.Currency {
+		if b.EverHeld {
+			return Refuse(CodeConflict, "The currency is fixed after the first hold.")
+		}
+		next.Currency = *c.Currency
+	}
+	if c.Prices != nil {
+		next.Prices = c.Prices
+	}
+	if err := next.check(); err != nil {
+		return err
+	}
+	var moved *planMove
+	areas := b.Areas
+	if c.Plan != nil && (next.Plan == nil || next.Plan.ID != c.Plan.ID) {
+		if next.Plan == nil {
+			return Refuse(CodeConflict, "A stock of places has no plan to move from.")
+		}
+		m, err := b.planMove(c.Plan, c.PlanAreas)
+		if err != nil {
+			return err
+		}
+		moved, areas, next.Plan = m, m.areas, c.Plan
+	}
+	if err := next.checkPrices(areas); err != nil {
+		return err
+	}
+	if moved != nil {
+		b.moveTo(moved)
+	}
+	b.redefine(&next)
+	b.did.Amended = append(b.did.Amended, c)
+	b.log(Change{Type: ShowChanged, Before: string(b.Terms.Status), After: string(next.Status)})
+	return nil
+}
+
+func etag(definition int64) string { return "\"" + itoa(definition) + "\"" }
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// check refuses terms that contradict themselves.
+func (t *Terms) check() *Error {
+	var v []Violation
+	if t.EndsAt != nil && !t.EndsAt.After(t.StartsAt) {
+		v = append(v, Violation{"endsAt", "must be after startsAt"})
+	}
+	if t.SalesStartAt != nil && t.SalesEndAt != nil && !t.SalesEndAt.After(*t.SalesStartAt) {
+		v = append(v, Violation{"salesEndAt", "must be after salesStartAt"})
+	}
+	if t.MaxHoldSeconds < t.HoldSeconds {
+		v = append(v, Violation{"maxHoldSeconds", "must not be below holdSeconds"})
+	}
+	if v != nil {
+		return Invalid(v...)
+	}
+	return nil
+}
+
+// checkPrices refuses terms that leave a category without a standard price.
+func (t *Terms) checkPrices(areas map[int32]*AreaRow) *Error {
+	categories := map[string]bool{}
+	if t.Plan != nil {
+		for _, s := range t.Plan.Seats {
+			categories[t.Plan.CategoryOf(&s)] = true
+		}
+	}
+	for _, a := range areas {
+		categories[a.Category] = true
+	}
+	var v []Violation
+	for _, name := range slices.Sorted(maps.Keys(categories)) {
+		if _, ok := t.price(name, TicketTypeStandard); !ok {
+			v = append(v, Violation{"prices", "category " + name + " has no price for ticketType standard"})
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(t.Prices), comparePriceKeys) {
+		if !categories[k.Category] {
+			v = append(v, Violation{"prices", "the plan has no category " + k.Category})
+		}
+	}
+	if v != nil {
+		return Invalid(v...)
+	}
+	return nil
+}
+
+// CheckTerms refuses the terms of a new show that contradict themselves or
+// leave a category without a price.
+func CheckTerms(t *Terms, areas []AreaRow) *Error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	m := make(map[int32]*AreaRow, len(areas))
+	for i := range areas {
+		m[areas[i].No] = &areas[i]
+	}
+	return t.checkPrices(m)
+}
+
+// planMove is what moving to another plan does to the rows of a show.
+type planMove struct {
+	plan    *PlanIndex
+	areas   map[int32]*AreaRow
+	added   []int32 // seats
+	removed []int32 // seats
+	overdue []*Reservation
+}
+
+// planMove works out a move, or refuses it with PLAN_IN_USE naming every used
+// seat that would vanish. It needs all rows of the show.
+func (b *batch) planMove(to *PlanIndex, areas []AreaRow) (*planMove, *Error) {
+	m := &planMove{plan: to, areas: map[int32]*AreaRow{}}
+	if to.HallID != b.Terms.Plan.HallID {
+		return nil, Invalid(Violation{"planId", "is a plan of another hall"})
+	}
+	var lost []SeatRef
+	for _, no := range slices.Sorted(maps.Keys(b.Seats)) {
+		row := b.Seats[no]
+		if _, stays := to.Position(no); stays {
+			continue
+		}
+		if s := row.StatusAt(b.Now); s != SeatAvailable {
+			seat := b.Terms.Plan.Seat(no)
+			lost = append(lost, SeatRef{SeatID: seat.ID, Label: seat.Label, Status: s})
+		}
+		m.removed = append(m.removed, no)
+	}
+	for _, s := range to.Seats {
+		if b.Seats[s.No] == nil {
+			m.added = append(m.added, s.No)
+		}
+	}
+	live := b.liveUnits()
+	for i := range areas {
+		a := areas[i]
+		if old := b.Areas[a.No]; old != nil {
+			a.Held, a.Booked, a.Known = old.Held, old.Booked, true
+			if used := old.Booked + live[a.No]; used > a.Capacity {
+				e := Refuse(CodeCapacityInUse, "Area %s has %d places in use, more than the new plan gives it.", a.Name, used)
+				e.Facts.InUse = &used
+				return nil, e
+			}
+		}
+		m.areas[a.No] = &a
+	}
+	for no, old := range b.Areas {
+		if used := old.Booked + live[no]; m.areas[no] == nil && used > 0 {
+			e := Refuse(CodePlanInUse, "Area %s has %d places in use and is not in the new plan.", old.Name, used)
+			return nil, e
+		}
+	}
+	if lost != nil {
+		e := Refuse(CodePlanInUse, "%d seats in use are not in the new plan.", len(lost))
+		e.Facts.Seats = lost
+		return nil, e
+	}
+	for _, r := range b.Reservations {
+		if r.Overdue(b.Now) {
+			m.overdue = append(m.overdue, r)
+		}
+	}
+	slices.SortFunc(m.overdue, compareReservations)
+	return m, nil
+}
+
+// moveTo carries a worked-out move through. Overdue holds are closed first,
+// so that none of them still points at a seat that vanishes.
+func (b *batch) moveTo(m *planMove) {
+	for _, r := range m.overdue {
+		b.close(r, ReservationExpired, ReasonExpired)
+	}
+	for _, no := range m.removed {
+		delete(b.Seats, no)
+		b.did.RemovedSeats = append(b.did.RemovedSeats, no)
+	}
+	for _, no := range m.added {
+		b.Seats[no] = &SeatRow{No: no, State: 'a', Locked: true}
+		b.did.AddedSeats = append(b.did.AddedSeats, no)
+	}
+	for no, a := range b.Areas {
+		if m.areas[no] == nil {
+			b.did.RemovedAreas = append(b.did.RemovedAreas, no)
+			continue
+		}
+		m.areas[no].Held, m.areas[no].Booked = a.Held, a.Booked
+	}
+	for _, a := range m.areas {
+		a.dirty = true
+	}
+	b.Areas = m.areas
+}
