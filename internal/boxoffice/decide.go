@@ -22,6 +22,7 @@ type SeatRow struct {
 	Locked        bool      // this transaction has the row; a free row without its lock is taken
 
 	dirty bool
+	was   uuid.UUID // ReservationID before this batch, once dirty
 }
 
 // StatusAt is what the seat is at now: an overdue hold is available, or
@@ -59,16 +60,19 @@ type AreaRow struct {
 }
 
 // State is all that decides what happens to a show's places, loaded under the
-// show's lock at one instant.
+// show's lock at one instant. It is used up: [Decide] takes it once.
+//
+// Every seat of every reservation here is among Seats, locked when the
+// reservation is active.
 type State struct {
 	Terms        *Terms // nil: there is no such show
 	Now          time.Time
 	Version      int64
-	Seats        map[int32]*SeatRow
-	Areas        map[int32]*AreaRow
-	Reservations map[uuid.UUID]*Reservation
-	Places       map[string]int // places each limited customer has, live holds and bookings
-	Blocks       map[uuid.UUID]bool
+	Seats        map[int32]*SeatRow         // wanted or had; all of the show for a move to another plan
+	Areas        map[int32]*AreaRow         // all of the show
+	Reservations map[uuid.UUID]*Reservation // named, or overdue and in the way; all overdue ones for a move to another plan
+	Places       map[string]int             // places each customer has, live holds and bookings; needed when customers are limited, or a command here limits them
+	Blocks       map[uuid.UUID]bool         // named blocks that exist
 	Receipts     map[KeyID]Remembered
 	EverHeld     bool // the show had a hold before
 }
@@ -124,18 +128,19 @@ type Receipt struct {
 }
 
 // Changes is what a batch of commands did to one show: at most one change a
-// row, and the log of every step.
+// row, and the log of every step. Lists of rows are sorted.
 type Changes struct {
 	Version      int64
-	Dirty        bool
-	Terms        *Terms // new terms, or nil
+	Dirty        bool   // anything was logged
+	Terms        *Terms // new terms, or nil; their Definition rose once for each command that made some
 	Amended      []*AmendShow
 	Seats        []*SeatRow
-	AddedSeats   []int32
-	RemovedSeats []int32
-	Areas        []*AreaRow
-	RemovedAreas []int32
-	Placed       []*Reservation
+	Handed       []int32        // those of Seats that went from one owner to another: the database wants them freed first
+	AddedSeats   []int32        // new rows, available unless they are among Seats, too
+	RemovedSeats []int32        // rows to delete, free now whatever the database still has in them
+	Areas        []*AreaRow     // those not Known are new
+	RemovedAreas []int32        // rows to delete, empty now whatever the database still has in them
+	Placed       []*Reservation // new rows as the batch left them: they may be closed already
 	Updated      []*Reservation
 	Blocks       []NewBlock
 	Log          []Change
@@ -160,10 +165,21 @@ type KeptReceipt struct {
 type batch struct {
 	State
 	did  Changes
+	size int // commands in the batch
 	cmd  *Command
 	n    int // log rows of the command so far
-	out  *Receipt
-	ends map[time.Time]bool
+	out  Receipt
+
+	due   []*Reservation // what was overdue when first asked, the oldest first
+	asked bool
+	ends  map[int64]bool
+
+	added     map[int32]bool     // seats that moves to other plans
+	gone      map[int32]*SeatRow // brought and took away
+	goneAreas map[int32]bool
+
+	scratch items   // space that plan and twice use again and again, because
+	nos     []int32 // most commands of a hot show are refused and keep nothing
 }
 
 // Decide works the commands on one show in their order, each on what those
@@ -173,7 +189,16 @@ type batch struct {
 // A refused command changes nothing. A command whose key was answered before,
 // in the database or earlier in this batch, is answered with the same receipt.
 func Decide(st State, cmds []Command) ([]Outcome, *Changes) {
-	b := &batch{State: st, did: Changes{Version: st.Version}, ends: map[time.Time]bool{}}
+	b := &batch{State: st, did: Changes{Version: st.Version}, size: len(cmds)}
+	if b.Reservations == nil {
+		b.Reservations = map[uuid.UUID]*Reservation{}
+	}
+	if b.Places == nil && b.Terms != nil && b.Terms.MaxPlacesPerCustomer > 0 {
+		b.Places = map[string]int{}
+	}
+	if b.Blocks == nil {
+		b.Blocks = map[uuid.UUID]bool{}
+	}
 	if b.Receipts == nil {
 		b.Receipts = map[KeyID]Remembered{}
 	}
@@ -197,8 +222,7 @@ func (b *batch) run(cmd *Command) Outcome {
 	if b.Terms == nil {
 		return Outcome{Err: Refuse(CodeNotFound, "There is no such show.")}
 	}
-	b.cmd, b.n = cmd, 0
-	b.out = &Receipt{At: b.Now}
+	b.cmd, b.n, b.out = cmd, 0, Receipt{At: b.Now}
 	if err := cmd.Do.decide(b); err != nil {
 		return Outcome{Err: err}
 	}
@@ -207,25 +231,35 @@ func (b *batch) run(cmd *Command) Outcome {
 		b.did.Dirty = true
 	}
 	b.out.Version = b.did.Version
+	receipt := new(b.out)
 	if cmd.Key != nil {
-		b.Receipts[keyID(cmd.Key)] = Remembered{cmd.Key.Fingerprint, b.out}
-		b.did.Kept = append(b.did.Kept, KeptReceipt{cmd.Key, b.out})
+		b.Receipts[keyID(cmd.Key)] = Remembered{cmd.Key.Fingerprint, receipt}
+		b.did.Kept = append(b.did.Kept, KeptReceipt{cmd.Key, receipt})
 	}
-	return Outcome{Receipt: b.out}
+	return Outcome{Receipt: receipt}
 }
+
+// systemActor is who closes a hold that is over: nobody did, time has passed.
+const systemActor = "system"
 
 // log adds a row to the show's log. The first row of a command opens the next
 // version.
 func (b *batch) log(c Change) {
 	c.Version, c.N, c.At = b.did.Version+1, b.n, b.Now
-	c.Actor = b.cmd.Actor.Name
+	if c.Actor == "" {
+		c.Actor = b.cmd.Actor.Name
+	}
 	if c.Reason == "" {
-		c.Reason = b.reason()
+		c.Reason = ReasonStaff
 	}
 	b.n++
+	if b.did.Log == nil {
+		b.did.Log = make([]Change, 0, b.size)
+	}
 	b.did.Log = append(b.did.Log, c)
 }
 
+// reason is why a reservation changes: its customer wants it, or staff does.
 func (b *batch) reason() Reason {
 	if b.cmd.Actor.Staff {
 		return ReasonStaff
@@ -238,38 +272,77 @@ func (b *batch) redefine(next *Terms) {
 	next.Definition++
 	b.Terms = next
 	b.did.Terms = next
+	if b.Places == nil && next.MaxPlacesPerCustomer > 0 {
+		b.Places = map[string]int{}
+	}
 }
 
 // endsAt notes that holds end at t, so that one job can be scheduled for it.
 func (b *batch) endsAt(t time.Time) {
-	if !b.ends[t] {
-		b.ends[t] = true
+	if n := len(b.did.Ends); n > 0 && b.did.Ends[n-1].Equal(t) {
+		return // holds of one batch mostly have the show's length, and end together
+	}
+	if b.ends == nil {
+		b.ends = map[int64]bool{}
+	}
+	if at := t.UnixMicro(); !b.ends[at] {
+		b.ends[at] = true
 		b.did.Ends = append(b.did.Ends, t)
 	}
 }
 
-// collect gathers the rows that changed, sorted, each once.
+// overdue lists the holds that are over and not closed yet, the oldest first.
+// Time stands still in a batch, so there are never more than at first.
+func (b *batch) overdue() []*Reservation {
+	if !b.asked {
+		b.asked = true
+		for _, r := range b.Reservations {
+			if r.Overdue(b.Now) {
+				b.due = append(b.due, r)
+			}
+		}
+		slices.SortFunc(b.due, compareReservations)
+	}
+	b.due = slices.DeleteFunc(b.due, func(r *Reservation) bool { return r.Status != ReservationActive })
+	return b.due
+}
+
+// changeSeat notes that a seat's row is about to change.
+func (b *batch) changeSeat(row *SeatRow) {
+	if !row.dirty {
+		row.dirty, row.was = true, row.ReservationID
+		b.did.Seats = append(b.did.Seats, row)
+	}
+}
+
+// changeArea notes that an area's row is about to change.
+func (b *batch) changeArea(a *AreaRow) {
+	if !a.dirty {
+		a.dirty = true
+		b.did.Areas = append(b.did.Areas, a)
+	}
+}
+
+// changeReservation notes that a hold is about to change.
+func (b *batch) changeReservation(r *Reservation) {
+	if !r.dirty {
+		r.dirty = true
+		b.did.Updated = append(b.did.Updated, r)
+	}
+}
+
+// collect puts the rows that changed in order, so that every batch writes them
+// in the same one.
 func (b *batch) collect() {
-	added := make(map[int32]bool, len(b.did.AddedSeats))
-	for _, no := range b.did.AddedSeats {
-		added[no] = true
-	}
-	for _, s := range b.Seats {
-		if s.dirty && (!added[s.No] || s.State != 'a') {
-			b.did.Seats = append(b.did.Seats, s)
-		}
-	}
 	slices.SortFunc(b.did.Seats, func(x, y *SeatRow) int { return cmp.Compare(x.No, y.No) })
-	for _, no := range slices.Sorted(maps.Keys(b.Areas)) {
-		if a := b.Areas[no]; a.dirty {
-			b.did.Areas = append(b.did.Areas, a)
+	for _, s := range b.did.Seats {
+		if s.was != uuid.Nil && s.ReservationID != uuid.Nil && s.was != s.ReservationID {
+			b.did.Handed = append(b.did.Handed, s.No)
 		}
 	}
-	for _, r := range b.Reservations {
-		if r.dirty && !r.placed {
-			b.did.Updated = append(b.did.Updated, r)
-		}
-	}
+	b.did.AddedSeats, b.did.RemovedSeats = slices.Sorted(maps.Keys(b.added)), slices.Sorted(maps.Keys(b.gone))
+	b.did.RemovedAreas = slices.Sorted(maps.Keys(b.goneAreas))
+	slices.SortFunc(b.did.Areas, func(x, y *AreaRow) int { return cmp.Compare(x.No, y.No) })
 	slices.SortFunc(b.did.Updated, compareReservations)
 }
 

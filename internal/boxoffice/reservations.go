@@ -57,7 +57,7 @@ type Reservation struct {
 	Areas       []AreaLine        `json:"a,omitempty"` // sorted by number, ticket type, price
 	Metadata    map[string]string `json:"-"`
 
-	dirty, placed bool
+	dirty bool
 }
 
 // Overdue says whether the hold is over by the clock, though not closed yet.
@@ -123,46 +123,57 @@ type PlaceReservation struct {
 	ID          uuid.UUID // UUIDv7, made by the caller
 	CustomerID  string
 	Seats       []SeatWant
-	Areas       []AreaWant // an (area, ticket type) at most once
-	TTLSeconds  int        // 0: the show's holdSeconds
-	FromBlockID uuid.UUID  // staff: seats of this block may be taken
+	Areas       []AreaWant
+	TTLSeconds  int       // 0: the show's holdSeconds
+	FromBlockID uuid.UUID // staff: seats of this block may be taken
 	Metadata    map[string]string
 }
 
 func (c *PlaceReservation) decide(b *batch) *Error {
 	t, staff := b.Terms, b.cmd.Actor.Staff
+	if c.FromBlockID != uuid.Nil && !staff {
+		return Refuse(CodeForbidden, "Only staff may sell from a block.")
+	}
+	bad := b.twice("seats", c.Seats)
+	hold, most := cmp.Or(c.TTLSeconds, t.HoldSeconds), t.HoldSeconds
+	if staff {
+		most = t.MaxHoldSeconds
+	}
+	if hold > most {
+		bad = append(bad, Violation{"ttlSeconds", "must be at most " + strconv.Itoa(most) + " for this show"})
+	}
+	wanted := places(c.Seats, c.Areas)
+	if wanted == 0 {
+		bad = append(bad, Violation{"seats", "name at least one seat or area"})
+	}
+	if bad != nil {
+		return Invalid(bad...)
+	}
 	if err := t.OnSale(b.Now); err != nil {
 		return err
 	}
-	hold := cmp.Or(c.TTLSeconds, t.HoldSeconds)
-	if most := map[bool]int{false: t.HoldSeconds, true: t.MaxHoldSeconds}[staff]; hold > most {
-		return Invalid(Violation{"ttlSeconds", "must be at most " + strconv.Itoa(most) + " for this show"})
-	}
-	wanted := len(c.Seats)
-	for _, a := range c.Areas {
-		wanted += a.Quantity
-	}
 	if err := b.checkCount(wanted); err != nil {
+		return err
+	}
+	if b.Reservations[c.ID] != nil {
+		return Refuse(CodeInternal, "a reservation has this id already")
+	}
+	take, err := b.plan(c.CustomerID, c.FromBlockID, c.Seats, c.Areas, items{}, "")
+	if err != nil {
 		return err
 	}
 	r := &Reservation{
 		ID: c.ID, ShowID: t.ShowID, CustomerID: c.CustomerID, Status: ReservationActive,
 		CreatedAt: b.Now, ExpiresAt: b.Now.Add(time.Duration(hold) * time.Second), HoldSeconds: hold,
 		Staff: staff, BlockID: c.FromBlockID, Currency: t.Currency, Metadata: c.Metadata,
-		placed: true, dirty: true,
+		dirty: true,
 	}
-	if b.Reservations[c.ID] != nil {
-		return Refuse(CodeInternal, "a reservation has this id already")
-	}
-	take, err := b.plan(r, c.Seats, c.Areas, nil, "")
-	if err != nil {
-		return err
-	}
-	b.apply(r, take)
+	b.apply(r, take, items{})
 	b.Reservations[r.ID] = r
+	b.EverHeld = true
 	b.did.Placed = append(b.did.Placed, r)
 	b.endsAt(r.ExpiresAt)
-	b.logReservation(r, ReservationCreated, "", take)
+	b.logReservation(r, ReservationCreated, "", b.reason(), take.items, items{})
 	b.answer(r)
 	return nil
 }
@@ -178,46 +189,54 @@ type ChangeReservation struct {
 }
 
 func (c *ChangeReservation) decide(b *batch) *Error {
+	bad := append(b.twice("add.seats", c.AddSeats), b.twice("remove.seats", c.RemoveSeats)...)
+	added, removed := places(c.AddSeats, c.AddAreas), places(c.RemoveSeats, c.RemoveAreas)
+	if added+removed == 0 {
+		bad = append(bad, Violation{"add", "name something to add or to remove"})
+	}
+	if bad != nil {
+		return Invalid(bad...)
+	}
 	r, err := b.own(c.ID)
 	if err != nil {
 		return err
 	}
-	adds := len(c.AddSeats)+len(c.AddAreas) > 0
-	if adds {
+	if added > 0 {
 		if err := b.Terms.OnSale(b.Now); err != nil {
 			return err
 		}
 	}
-	wanted := len(c.AddSeats)
-	for _, a := range c.AddAreas {
-		wanted += a.Quantity
-	}
-	removed := len(c.RemoveSeats)
-	for _, a := range c.RemoveAreas {
-		removed += a.Quantity
-	}
-	if adds {
-		if err := b.checkCount(r.Places() - removed + wanted); err != nil {
+	if added > removed { // a hold that does not grow may stay above a limit it was not made under
+		if err := b.checkCount(r.Places() - removed + added); err != nil {
 			return err
 		}
 	}
 	if err := r.alive(b.Now); err != nil {
 		return err
 	}
-	next, back, err := r.without(c.RemoveSeats, c.RemoveAreas)
+	kept, back, err := r.without(c.RemoveSeats, c.RemoveAreas)
 	if err != nil {
 		return err
 	}
-	take, err := b.plan(next, c.AddSeats, c.AddAreas, back, "add.")
+	for _, s := range back.seats {
+		if row := b.Seats[s.No]; row == nil || row.ReservationID != r.ID {
+			return Refuse(CodeInternal, "a seat of the hold is not its own")
+		}
+	}
+	var block uuid.UUID
+	if b.cmd.Actor.Staff {
+		block = r.BlockID // the customer of such a hold may not help themselves to the block
+	}
+	take, err := b.plan(r.CustomerID, block, c.AddSeats, c.AddAreas, back, "add.")
 	if err != nil {
 		return err
 	}
-	if len(next.Seats)+len(take.seats) == 0 && len(next.Areas)+len(take.areas) == 0 {
+	if len(kept.seats)+len(take.seats)+len(kept.areas)+len(take.areas) == 0 {
 		return Invalid(Violation{"remove", "would remove the last place; release the reservation instead"})
 	}
-	r.Seats, r.Areas = next.Seats, next.Areas
-	b.apply(r, take)
-	b.logReservation(r, ReservationChanged, ReservationActive, take)
+	r.Seats, r.Areas = kept.seats, kept.areas
+	b.apply(r, take, back)
+	b.logReservation(r, ReservationChanged, ReservationActive, b.reason(), take.items, back)
 	b.answer(r)
 	return nil
 }
@@ -243,7 +262,7 @@ func (c *ExtendReservation) decide(b *batch) *Error {
 		until = last
 	}
 	if !until.After(r.ExpiresAt) {
-		if r.ExpiresAt.Before(last) { // a hold of the same length placed in this very instant
+		if r.ExpiresAt.Before(last) { // it was placed or extended in this very instant, or is being paid
 			b.answer(r)
 			return nil
 		}
@@ -251,18 +270,20 @@ func (c *ExtendReservation) decide(b *batch) *Error {
 		e.Facts.MaxExpiresAt = &last
 		return e
 	}
-	r.ExpiresAt, r.dirty = until, true
-	t := taking{}
 	for _, s := range r.Seats {
-		row := b.Seats[s.No]
-		if row == nil || row.ReservationID != r.ID {
+		if row := b.Seats[s.No]; row == nil || row.ReservationID != r.ID {
 			return Refuse(CodeInternal, "a seat of the hold is not its own")
 		}
-		row.HeldUntil, row.dirty = until, true
-		t.logged = append(t.logged, s.No)
+	}
+	b.changeReservation(r)
+	r.ExpiresAt = until
+	for _, s := range r.Seats {
+		row := b.Seats[s.No]
+		b.changeSeat(row)
+		row.HeldUntil = until
 	}
 	b.endsAt(until)
-	b.logReservation(r, ReservationExtended, ReservationActive, &t)
+	b.logReservation(r, ReservationExtended, ReservationActive, b.reason(), items{seats: r.Seats}, items{})
 	b.answer(r)
 	return nil
 }
@@ -294,13 +315,7 @@ type ExpireReservations struct {
 }
 
 func (c *ExpireReservations) decide(b *batch) *Error {
-	var due []*Reservation
-	for _, r := range b.Reservations {
-		if r.Overdue(b.Now) {
-			due = append(due, r)
-		}
-	}
-	slices.SortFunc(due, compareReservations)
+	due := b.overdue()
 	for _, r := range due[:min(len(due), c.Limit)] {
 		b.close(r, ReservationExpired, c.Reason)
 		b.out.Count++
@@ -350,36 +365,61 @@ func (b *batch) checkCount(places int) *Error {
 		return nil
 	}
 	e := Refuse(CodeTooManySeats, "At most %d places fit in one reservation of this show.", limit)
-	e.Facts.Limit, e.Facts.Requested = &limit, &places
+	e.Facts.Limit, e.Facts.Requested = new(limit), new(places)
 	return e
 }
 
-// taking is what a command will take and give back, worked out before
-// anything is changed.
+// items are seats and units of areas that move together.
+type items struct {
+	seats []SeatLine
+	areas []AreaLine
+}
+
+// taking is what a command will take, worked out before anything is changed.
 type taking struct {
-	seats     []SeatLine
-	areas     []AreaLine
-	back      *givingBack
-	overdue   []*Reservation // to be closed first
-	fromBlock map[int32]bool // seats that keep their block
-	logged    []int32        // seats whose end moved, for the log
+	items
+	overdue []*Reservation // to be closed first
 }
 
-// givingBack is what a change removes from its own hold.
-type givingBack struct {
-	seats map[int32]bool
-	units map[int32]int
+// places counts what is wanted.
+func places(seats []SeatWant, areas []AreaWant) int {
+	n := len(seats)
+	for _, a := range areas {
+		n += a.Quantity
+	}
+	return n
 }
 
-// plan works out how the wanted places can be taken for r, or refuses with
-// everything that stands in the way. It changes nothing. back is what r itself
-// gives back in the same command.
-func (b *batch) plan(r *Reservation, seats []SeatWant, areas []AreaWant, back *givingBack, path string) (*taking, *Error) {
-	t := &taking{back: back, fromBlock: map[int32]bool{}}
+// twice lists the seats that are named more than once.
+func (b *batch) twice(field string, seats []SeatWant) (bad []Violation) {
+	b.nos = b.nos[:0]
+	for _, w := range seats {
+		b.nos = append(b.nos, w.No)
+	}
+	slices.Sort(b.nos)
+	for i, no := range b.nos {
+		if no >= 0 && i > 0 && no == b.nos[i-1] && (i == 1 || no != b.nos[i-2]) {
+			last := len(seats) - 1
+			for seats[last].No != no {
+				last--
+			}
+			bad = append(bad, Violation{field + "[" + strconv.Itoa(last) + "]", "seat " + seats[last].Named + " is named more than once"})
+		}
+	}
+	return bad
+}
+
+// plan works out how the wanted places can be taken for a customer, or refuses
+// with everything that stands in the way. It changes nothing. Seats of block
+// may be taken, too; back is what the customer's own hold gives back in the
+// same command. The taking is good until the next plan.
+func (b *batch) plan(customer string, block uuid.UUID, seats []SeatWant, areas []AreaWant, back items, path string) (taking, *Error) {
+	var t taking
 	if err := b.known(seats, areas); err != nil {
-		return nil, err
+		return t, err
 	}
 	var bad []Violation
+	t.items = items{b.scratch.seats[:0], b.scratch.areas[:0]}
 	for i, w := range seats {
 		seat := b.Terms.Plan.Seat(w.No)
 		price, ok := b.Terms.price(b.Terms.Plan.CategoryOf(seat), w.TicketType)
@@ -388,79 +428,40 @@ func (b *batch) plan(r *Reservation, seats []SeatWant, areas []AreaWant, back *g
 		}
 		t.seats = append(t.seats, SeatLine{w.No, w.TicketType, price})
 	}
-	prices := make([]int64, len(areas))
 	for i, w := range areas {
-		var ok bool
-		if prices[i], ok = b.Terms.price(b.Areas[w.No].Category, w.TicketType); !ok {
+		price, ok := b.Terms.price(b.Areas[w.No].Category, w.TicketType)
+		if !ok {
 			bad = append(bad, Violation{path + "areas[" + strconv.Itoa(i) + "].ticketType", "area " + b.Areas[w.No].Name + " has no ticket type " + w.TicketType})
 		}
+		t.areas = append(t.areas, AreaLine{w.No, w.TicketType, w.Quantity, w.Quantity, price})
 	}
+	b.scratch = t.items
 	if bad != nil {
-		return nil, Invalid(bad...)
+		return t, Invalid(bad...)
 	}
-	closing := map[uuid.UUID]bool{}
-	overdue := func(id uuid.UUID) *Error {
-		if o := b.Reservations[id]; o == nil {
-			return Refuse(CodeInternal, "an overdue hold in the way was not loaded")
-		} else if !closing[id] {
-			closing[id] = true
-			t.overdue = append(t.overdue, o)
-		}
-		return nil
-	}
-	var taken []int32
-	var states []SeatStatus
-	var own uuid.UUID
-	for _, w := range seats {
-		row := b.Seats[w.No]
-		status := SeatHeld
-		if row != nil {
-			status = row.StatusAt(b.Now)
-			switch {
-			case back != nil && back.seats[w.No]:
-				status = SeatAvailable
-			case status == SeatBlocked && r.BlockID != uuid.Nil && row.BlockID == r.BlockID:
-				status = SeatAvailable
-				t.fromBlock[w.No] = true
-			}
-			if status == SeatAvailable && !row.Locked {
-				status = SeatHeld // somebody outside the lanes has the row
-			}
-		}
-		if status != SeatAvailable {
-			taken, states = append(taken, w.No), append(states, status)
-			if row != nil && row.State == 'h' && row.HolderID == r.CustomerID && status == SeatHeld && own == uuid.Nil {
-				own = row.ReservationID
-			}
-			continue
-		}
-		if row.State == 'h' && (back == nil || !back.seats[w.No]) {
-			if err := overdue(row.ReservationID); err != nil {
-				return nil, err
-			}
-		}
-	}
-	short, err := b.planAreas(t, areas, prices, closing, overdue)
+	taken, err := b.planSeats(&t, customer, block, back)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	if err := b.checkCustomer(r, t); err != nil {
-		return nil, err
+	short := b.planAreas(&t, areas, back)
+	if err := b.checkCustomer(customer, t.places(), back.places()); err != nil {
+		return t, err
 	}
-	if taken != nil {
-		e := Refuse(CodeSeatAlreadyReserved, "%d of the wanted seats cannot be had.", len(taken))
-		e.SeatNos, e.SeatNows, e.AreaNos = taken, states, short
-		if own != uuid.Nil {
-			e.Detail += " Your own reservation " + own.String() + " holds one of them; change or release it."
-			e.Facts.OwnReservationID = &own
+	switch {
+	case taken.nos != nil:
+		e := taken.refuse("of the wanted seats cannot be had.")
+		e.AreaNos = short
+		if taken.own != uuid.Nil {
+			e.Detail += " Your own reservation " + taken.own.String() + " holds one of them; change or release it."
+			e.Facts.OwnReservationID = new(taken.own)
 		}
-		return nil, e
-	}
-	if short != nil {
+		return t, e
+	case short != nil:
 		e := Refuse(CodeInsufficient, "Not enough places are left.")
 		e.AreaNos = short
-		return nil, e
+		return t, e
 	}
+	slices.SortFunc(t.seats, compareSeatLines)
 	return t, nil
 }
 
@@ -485,251 +486,295 @@ func (b *batch) known(seats []SeatWant, areas []AreaWant) *Error {
 	return e
 }
 
-// planAreas works out the units, closing overdue holds of an area, the oldest
-// first, only as far as they are needed.
-func (b *batch) planAreas(t *taking, areas []AreaWant, prices []int64, closing map[uuid.UUID]bool, overdue func(uuid.UUID) *Error) ([]AreaShort, *Error) {
-	var short []AreaShort
-	free := map[int32]int{}
-	for i, w := range areas {
-		a := b.Areas[w.No]
-		left, seen := free[w.No]
-		if !seen {
-			left = a.Capacity - a.Held - a.Booked
-			if t.back != nil {
-				left += t.back.units[w.No]
-			}
-			for id := range closing {
-				left += b.Reservations[id].units(w.No)
-			}
+// inTheWay is what keeps seats from being taken.
+type inTheWay struct {
+	nos  []int32
+	nows []SeatStatus
+	own  uuid.UUID // a hold of the customer who asks; zero: none
+}
+
+func (w *inTheWay) add(no int32, now SeatStatus) {
+	w.nos, w.nows = append(w.nos, no), append(w.nows, now)
+}
+
+func (w *inTheWay) refuse(what string) *Error {
+	return &Error{Code: CodeSeatAlreadyReserved, Detail: strconv.Itoa(len(w.nos)) + " " + what, SeatNos: w.nos, SeatNows: w.nows}
+}
+
+// planSeats finds what stands in the way of the seats of t, and which overdue
+// holds have to be closed first.
+func (b *batch) planSeats(t *taking, customer string, block uuid.UUID, back items) (way inTheWay, err *Error) {
+	for _, s := range t.seats {
+		row := b.Seats[s.No]
+		if row == nil {
+			way.add(s.No, SeatHeld)
+			continue
 		}
-		if left < w.Quantity {
-			for _, o := range b.overdueOf(w.No) {
-				if left >= w.Quantity {
-					break
-				}
-				if !closing[o.ID] {
-					if err := overdue(o.ID); err != nil {
-						return nil, err
-					}
-					// It may give back units of other areas wanted here, too.
-					for no := range free {
-						free[no] += o.units(no)
-					}
-					left += o.units(w.No)
-				}
+		if back.hasSeat(s.No) {
+			continue // given back and taken again, perhaps as another ticket type
+		}
+		status := row.StatusAt(b.Now)
+		switch {
+		case status == SeatBlocked && block != uuid.Nil && row.BlockID == block:
+			status = SeatAvailable
+		case status == SeatHeld && row.HolderID == customer && way.own == uuid.Nil:
+			way.own = row.ReservationID
+		}
+		if status == SeatAvailable && !row.Locked {
+			status = SeatHeld // somebody outside the lanes has the row
+		}
+		if status != SeatAvailable {
+			way.add(s.No, status)
+			continue
+		}
+		if row.State == 'h' {
+			if t.overdue, err = b.closeFirst(t.overdue, row); err != nil {
+				return way, err
 			}
-		}
-		got := min(w.Quantity, max(left, 0))
-		if got < w.Quantity && (!w.AllowPartial || got == 0) {
-			short = append(short, AreaShort{w.No, w.Quantity, max(left, 0)})
-			got = 0
-		}
-		free[w.No] = left - got
-		if got > 0 {
-			t.areas = append(t.areas, AreaLine{w.No, w.TicketType, w.Quantity, got, prices[i]})
 		}
 	}
-	return short, nil
+	return way, nil
+}
+
+// closeFirst adds the overdue hold that a seat still belongs to.
+func (b *batch) closeFirst(list []*Reservation, row *SeatRow) ([]*Reservation, *Error) {
+	r := b.Reservations[row.ReservationID]
+	if r == nil || !r.Overdue(b.Now) {
+		return nil, Refuse(CodeInternal, "an overdue hold in the way was not loaded, or is not overdue")
+	}
+	if !slices.Contains(list, r) {
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// planAreas works out how many of the wanted units of t can be had, closing
+// overdue holds of an area, the oldest first, only as far as they are needed.
+// Each line that allows a part gets at least one unit.
+func (b *batch) planAreas(t *taking, areas []AreaWant, back items) (short []AreaShort) {
+	for i, w := range areas {
+		of := func(v AreaWant) bool { return v.No == w.No }
+		if slices.ContainsFunc(areas[:i], of) {
+			continue // worked out with the area's first line
+		}
+		a, wanted := b.Areas[w.No], 0
+		for _, v := range areas[i:] {
+			if of(v) {
+				wanted += v.Quantity
+			}
+		}
+		left := a.Capacity - a.Held - a.Booked + units(back.areas, a.No)
+		for _, o := range t.overdue {
+			left += units(o.Areas, a.No)
+		}
+		if left < wanted {
+			for _, o := range b.overdue() {
+				if n := units(o.Areas, a.No); n > 0 && left < wanted && !slices.Contains(t.overdue, o) {
+					t.overdue = append(t.overdue, o)
+					left += n
+				}
+			}
+		}
+		rest, enough := left, true
+		for j := i; j < len(areas); j++ {
+			if !of(areas[j]) {
+				continue
+			}
+			got := max(min(areas[j].Quantity, rest), 0)
+			if got < areas[j].Quantity && (!areas[j].AllowPartial || got == 0) {
+				got, enough = 0, false
+			}
+			t.areas[j].Quantity = got
+			rest -= got
+		}
+		if !enough {
+			short = append(short, AreaShort{a.No, wanted, max(left, 0)})
+		}
+	}
+	return short
 }
 
 // checkCustomer refuses more places than a customer may have in this show.
-func (b *batch) checkCustomer(r *Reservation, t *taking) *Error {
-	limit := b.Terms.MaxPlacesPerCustomer
-	if limit == 0 || b.cmd.Actor.Staff {
-		return nil
-	}
-	wanted, back := len(t.seats), 0
-	for _, a := range t.areas {
-		wanted += a.Quantity
-	}
-	if t.back != nil {
-		back = len(t.back.seats)
-		for _, n := range t.back.units {
-			back += n
-		}
-	}
-	held := b.Places[r.CustomerID]
-	if wanted == 0 || held-back+wanted <= limit {
+func (b *batch) checkCustomer(customer string, taken, back int) *Error {
+	limit, held := b.Terms.MaxPlacesPerCustomer, b.Places[customer]
+	if limit == 0 || b.cmd.Actor.Staff || taken <= back || held-back+taken <= limit {
 		return nil
 	}
 	e := Refuse(CodeCustomerLimit, "One customer may have %d places in this show.", limit)
-	e.Facts.Limit, e.Facts.Held = &limit, &held
+	e.Facts.Limit, e.Facts.Held = new(limit), new(held)
 	return e
 }
 
-// apply carries a worked-out taking through.
-func (b *batch) apply(r *Reservation, t *taking) {
+// apply carries a worked-out taking through for r, whose lines no longer have
+// what it gives back.
+func (b *batch) apply(r *Reservation, t taking, back items) {
 	for _, o := range t.overdue {
 		b.close(o, ReservationExpired, ReasonExpired)
 	}
-	places := r.Places()
-	if t.back != nil {
-		for no := range t.back.seats {
-			b.free(b.Seats[no])
-			places++
-		}
-		for no, n := range t.back.units {
-			b.Areas[no].Held -= n
-			b.Areas[no].dirty = true
-			places += n
-		}
-	}
+	b.changeReservation(r)
+	b.giveBack(back)
 	for _, s := range t.seats {
 		row := b.Seats[s.No]
-		row.State, row.ReservationID, row.HeldUntil, row.HolderID, row.dirty = 'h', r.ID, r.ExpiresAt, r.CustomerID, true
-		if !t.fromBlock[s.No] {
-			row.BlockID = uuid.Nil
-		}
+		b.changeSeat(row)
+		// A seat that has a block by now is sold from it, and keeps it.
+		row.State, row.ReservationID, row.HeldUntil, row.HolderID = 'h', r.ID, r.ExpiresAt, r.CustomerID
 	}
 	if len(t.seats) > 0 {
-		r.Seats = append(slices.Clone(r.Seats), t.seats...)
-		slices.SortFunc(r.Seats, func(x, y SeatLine) int { return cmp.Compare(x.No, y.No) })
+		r.Seats = slices.Concat(r.Seats, t.seats)
+		slices.SortFunc(r.Seats, compareSeatLines)
 	}
-	if len(t.areas) > 0 {
-		r.Areas = mergeAreas(r.Areas, t.areas)
-		for _, a := range t.areas {
-			b.Areas[a.No].Held += a.Quantity
-			b.Areas[a.No].dirty = true
-		}
+	for _, l := range t.areas {
+		a := b.Areas[l.No]
+		b.changeArea(a)
+		a.Held += l.Quantity
 	}
-	r.dirty = true
-	if b.Terms.MaxPlacesPerCustomer > 0 {
-		b.Places[r.CustomerID] += r.Places() - places
+	r.Areas = mergeAreas(r.Areas, t.areas)
+	if b.Places != nil {
+		b.Places[r.CustomerID] += t.places() - back.places()
+	}
+}
+
+// giveBack frees seats and units.
+func (b *batch) giveBack(back items) {
+	for _, s := range back.seats {
+		b.free(b.Seats[s.No])
+	}
+	for _, l := range back.areas {
+		a := b.Areas[l.No]
+		b.changeArea(a)
+		a.Held -= l.Quantity
 	}
 }
 
 // mergeAreas adds lines to lines: one a (area, ticket type, price).
 func mergeAreas(have, more []AreaLine) []AreaLine {
-	out := slices.Clone(have)
-next:
-	for _, m := range more {
-		for i := range out {
-			if out[i].No == m.No && out[i].TicketType == m.TicketType && out[i].PriceMinor == m.PriceMinor {
-				out[i].Requested += m.Requested
-				out[i].Quantity += m.Quantity
-				continue next
-			}
-		}
-		out = append(out, m)
+	if len(more) == 0 {
+		return have
 	}
-	slices.SortFunc(out, func(x, y AreaLine) int {
-		return cmp.Or(cmp.Compare(x.No, y.No), cmp.Compare(x.TicketType, y.TicketType), cmp.Compare(x.PriceMinor, y.PriceMinor))
-	})
+	out := slices.Clone(have)
+	for _, m := range more {
+		i, found := slices.BinarySearchFunc(out, m, compareAreaLines)
+		if found {
+			out[i].Requested += m.Requested
+			out[i].Quantity += m.Quantity
+		} else {
+			out = slices.Insert(out, i, m)
+		}
+	}
 	return out
 }
 
-// without is r with places removed, as a copy, and what that gives back.
-func (r *Reservation) without(seats []SeatWant, areas []AreaWant) (*Reservation, *givingBack, *Error) {
-	next := r.snapshot()
-	back := &givingBack{seats: map[int32]bool{}, units: map[int32]int{}}
+// without is what r keeps and what it gives back when places are removed.
+func (r *Reservation) without(seats []SeatWant, areas []AreaWant) (kept, back items, err *Error) {
 	var bad []Violation
 	for i, w := range seats {
-		if !slices.ContainsFunc(r.Seats, func(s SeatLine) bool { return s.No == w.No }) {
+		j, found := slices.BinarySearchFunc(r.Seats, SeatLine{No: w.No}, compareSeatLines)
+		if !found {
 			bad = append(bad, Violation{"remove.seats[" + strconv.Itoa(i) + "]", w.Named + " is not a seat of this reservation"})
 			continue
 		}
-		back.seats[w.No] = true
+		back.seats = append(back.seats, r.Seats[j])
 	}
-	next.Seats = slices.DeleteFunc(slices.Clone(r.Seats), func(s SeatLine) bool { return back.seats[s.No] })
-	next.Areas = slices.Clone(r.Areas)
+	slices.SortFunc(back.seats, compareSeatLines)
+	kept.seats = slices.DeleteFunc(slices.Clone(r.Seats), func(s SeatLine) bool { return back.hasSeat(s.No) })
+	kept.areas = slices.Clone(r.Areas)
 	for i, w := range areas {
 		left := w.Quantity
-		// The latest price goes first, so that what is kept is what was held first.
-		for j := len(next.Areas) - 1; j >= 0 && left > 0; j-- {
-			if line := &next.Areas[j]; line.No == w.No && line.TicketType == w.TicketType {
-				n := min(left, line.Quantity)
-				line.Quantity -= n
+		// Where prices differ the dearest units go first.
+		for j := len(kept.areas) - 1; j >= 0 && left > 0; j-- {
+			if line := &kept.areas[j]; line.No == w.No && line.TicketType == w.TicketType && line.Quantity > 0 {
+				gone := *line
+				gone.Quantity = min(left, line.Quantity)
+				back.areas = append(back.areas, gone)
+				line.Quantity -= gone.Quantity
 				line.Requested = line.Quantity
-				left -= n
+				left -= gone.Quantity
 			}
 		}
 		if left > 0 {
 			bad = append(bad, Violation{"remove.areas[" + strconv.Itoa(i) + "]", "the reservation has fewer places of " + w.Named})
-			continue
 		}
-		back.units[w.No] += w.Quantity
 	}
-	next.Areas = slices.DeleteFunc(next.Areas, func(a AreaLine) bool { return a.Quantity == 0 })
+	kept.areas = slices.DeleteFunc(kept.areas, func(a AreaLine) bool { return a.Quantity == 0 })
 	if bad != nil {
-		return nil, nil, Invalid(bad...)
+		return kept, back, Invalid(bad...)
 	}
-	return next, back, nil
+	return kept, back, nil
 }
 
 // close ends a hold: its seats and units are free, or blocked again.
 func (b *batch) close(r *Reservation, to ReservationStatus, reason Reason) {
-	t := taking{back: &givingBack{seats: map[int32]bool{}, units: map[int32]int{}}}
+	back := items{areas: r.Areas}
 	for _, s := range r.Seats {
 		// A seat that another reservation owns by now is not this one's to free.
 		if row := b.Seats[s.No]; row != nil && row.ReservationID == r.ID {
-			b.free(row)
-			t.back.seats[s.No] = true
+			back.seats = append(back.seats, s)
 		}
 	}
-	for _, a := range r.Areas {
-		b.Areas[a.No].Held -= a.Quantity
-		b.Areas[a.No].dirty = true
-		t.back.units[a.No] += a.Quantity
-	}
-	if to == ReservationReleased && b.Terms.MaxPlacesPerCustomer > 0 {
+	b.giveBack(back)
+	if to == ReservationReleased && b.Places != nil {
 		b.Places[r.CustomerID] -= r.Places() // an overdue one was not counted
 	}
 	before := r.Status
-	r.Status, r.ClosedAt, r.CloseReason, r.dirty = to, b.Now, reason, true
+	b.changeReservation(r)
+	r.Status, r.ClosedAt, r.CloseReason = to, b.Now, reason
 	typ := ReservationCancelled
 	if to == ReservationExpired {
 		typ = ReservationExpire
 	}
-	b.logReservation(r, typ, before, &t)
-	b.did.Log[len(b.did.Log)-1].Reason = reason
+	b.logReservation(r, typ, before, reason, items{}, back)
 }
 
 // free gives a held seat back: to everybody, or to its block.
 func (b *batch) free(row *SeatRow) {
+	b.changeSeat(row)
 	row.State = 'a'
 	if row.BlockID != uuid.Nil {
 		row.State = 'x'
 	}
-	row.ReservationID, row.HeldUntil, row.HolderID, row.dirty = uuid.Nil, time.Time{}, "", true
+	row.ReservationID, row.HeldUntil, row.HolderID = uuid.Nil, time.Time{}, ""
 }
 
-// overdueOf lists the overdue holds with units of an area, the oldest first.
-func (b *batch) overdueOf(area int32) []*Reservation {
-	var out []*Reservation
-	for _, r := range b.Reservations {
-		if r.Overdue(b.Now) && r.units(area) > 0 {
-			out = append(out, r)
-		}
+// places counts seats and units.
+func (x items) places() int {
+	n := len(x.seats)
+	for _, a := range x.areas {
+		n += a.Quantity
 	}
-	slices.SortFunc(out, compareReservations)
-	return out
+	return n
 }
 
-// units counts the units of an area in the hold.
-func (r *Reservation) units(area int32) int {
+// hasSeat says whether a seat is among the seats, which are sorted.
+func (x items) hasSeat(no int32) bool {
+	_, found := slices.BinarySearchFunc(x.seats, SeatLine{No: no}, compareSeatLines)
+	return found
+}
+
+// units counts the units of an area in lines.
+func units(lines []AreaLine, area int32) int {
 	n := 0
-	for _, a := range r.Areas {
-		if a.No == area {
-			n += a.Quantity
+	for _, l := range lines {
+		if l.No == area {
+			n += l.Quantity
 		}
 	}
 	return n
 }
 
-// liveUnits is, for each area, the held units that are not overdue.
-func (b *batch) liveUnits() map[int32]int {
-	live := make(map[int32]int, len(b.Areas))
-	for no, a := range b.Areas {
-		live[no] = a.Held
+// used counts the places of an area that nobody else can have: booked, and
+// held by holds that are not over.
+func (b *batch) used(a *AreaRow) int {
+	n := a.Booked + a.Held
+	for _, r := range b.overdue() {
+		n -= units(r.Areas, a.No)
 	}
-	for _, r := range b.Reservations {
-		if r.Overdue(b.Now) {
-			for _, a := range r.Areas {
-				live[a.No] -= a.Quantity
-			}
-		}
-	}
-	return live
+	return n
+}
+
+func compareSeatLines(x, y SeatLine) int { return cmp.Compare(x.No, y.No) }
+
+func compareAreaLines(x, y AreaLine) int {
+	return cmp.Or(cmp.Compare(x.No, y.No), cmp.Compare(x.TicketType, y.TicketType), cmp.Compare(x.PriceMinor, y.PriceMinor))
 }
 
 // answer puts the hold as it is now into the command's receipt.
@@ -738,36 +783,42 @@ func (b *batch) answer(r *Reservation) {
 }
 
 // logReservation logs a transition of a hold with the seats and units it moved.
-func (b *batch) logReservation(r *Reservation, typ ChangeType, before ReservationStatus, t *taking) {
-	c := Change{Type: typ, ReservationID: r.ID, BlockID: r.BlockID, Before: string(before), After: string(r.Status), ExpiresAt: r.ExpiresAt}
-	nos := make([]int32, 0, len(t.seats)+len(t.logged))
-	for _, s := range t.seats {
-		nos = append(nos, s.No)
+func (b *batch) logReservation(r *Reservation, typ ChangeType, before ReservationStatus, reason Reason, took, back items) {
+	c := Change{
+		Type: typ, Reason: reason, ReservationID: r.ID, BlockID: r.BlockID,
+		Before: string(before), After: string(r.Status), ExpiresAt: r.ExpiresAt,
 	}
-	nos = append(nos, t.logged...)
-	units := map[int32]int32{}
-	for _, a := range t.areas {
-		units[a.No] += int32(a.Quantity)
+	if typ == ReservationExpire {
+		c.Actor = systemActor
 	}
-	if t.back != nil {
-		for no := range t.back.seats {
-			nos = append(nos, no)
+	if n := len(took.seats) + len(back.seats); n > 0 {
+		c.SeatNos = make([]int32, 0, n)
+		for _, s := range took.seats {
+			c.SeatNos = append(c.SeatNos, s.No)
 		}
-		for no, n := range t.back.units {
-			units[no] -= int32(n)
+		for _, s := range back.seats {
+			c.SeatNos = append(c.SeatNos, s.No)
+		}
+		slices.Sort(c.SeatNos)
+		c.SeatNos = slices.Compact(c.SeatNos)
+		c.SeatStates = make([]byte, len(c.SeatNos))
+		for i, no := range c.SeatNos {
+			c.SeatStates[i] = b.Seats[no].State
 		}
 	}
-	slices.Sort(nos)
-	c.SeatNos = slices.Compact(nos)
-	for _, no := range c.SeatNos {
-		c.SeatStates = append(c.SeatStates, b.Seats[no].State)
-	}
-	for no := range units {
-		c.AreaNos = append(c.AreaNos, no)
-	}
-	slices.Sort(c.AreaNos)
-	for _, no := range c.AreaNos {
-		c.AreaUnits = append(c.AreaUnits, units[no])
-	}
+	c.moveUnits(took.areas, 1)
+	c.moveUnits(back.areas, -1)
 	b.log(c)
+}
+
+// moveUnits adds units taken or given back to the entry, its areas sorted.
+func (c *Change) moveUnits(lines []AreaLine, sign int32) {
+	for _, l := range lines {
+		i, found := slices.BinarySearch(c.AreaNos, l.No)
+		if !found {
+			c.AreaNos = slices.Insert(c.AreaNos, i, l.No)
+			c.AreaUnits = slices.Insert(c.AreaUnits, i, 0)
+		}
+		c.AreaUnits[i] += sign * int32(l.Quantity)
+	}
 }

@@ -1,6 +1,8 @@
 package boxoffice
 
 import (
+	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -15,46 +17,38 @@ type BlockSeats struct {
 }
 
 func (c *BlockSeats) decide(b *batch) *Error {
+	bad := b.twice("seats", c.Seats)
+	if len(c.Seats) == 0 {
+		bad = append(bad, Violation{"seats", "name at least one seat"})
+	}
+	if bad != nil {
+		return Invalid(bad...)
+	}
 	if b.Terms.Status == ShowCancelled {
 		return Refuse(CodeConflict, "The show is cancelled.")
 	}
 	if err := b.known(c.Seats, nil); err != nil {
 		return err
 	}
-	var taken []int32
-	var states []SeatStatus
-	var overdue []*Reservation
+	t := taking{}
 	for _, w := range c.Seats {
-		row := b.Seats[w.No]
-		switch {
-		case row == nil:
-			taken, states = append(taken, w.No), append(states, SeatHeld)
-		case row.StatusAt(b.Now) != SeatAvailable:
-			taken, states = append(taken, w.No), append(states, row.StatusAt(b.Now))
-		case !row.Locked:
-			taken, states = append(taken, w.No), append(states, SeatHeld)
-		case row.State == 'h':
-			o := b.Reservations[row.ReservationID]
-			if o == nil {
-				return Refuse(CodeInternal, "an overdue hold in the way was not loaded")
-			}
-			if !slices.Contains(overdue, o) {
-				overdue = append(overdue, o)
-			}
-		}
+		t.seats = append(t.seats, SeatLine{No: w.No})
 	}
-	if taken != nil {
-		e := Refuse(CodeSeatAlreadyReserved, "%d of the seats are in use.", len(taken))
-		e.SeatNos, e.SeatNows = taken, states
-		return e
+	taken, err := b.planSeats(&t, "", uuid.Nil, items{})
+	if err != nil {
+		return err
 	}
-	for _, o := range overdue {
+	if taken.nos != nil {
+		return taken.refuse("of the seats are in use.")
+	}
+	for _, o := range t.overdue {
 		b.close(o, ReservationExpired, ReasonExpired)
 	}
 	nos := make([]int32, 0, len(c.Seats))
 	for _, w := range c.Seats {
 		row := b.Seats[w.No]
-		row.State, row.BlockID, row.dirty = 'x', c.ID, true
+		b.changeSeat(row)
+		row.State, row.BlockID = 'x', c.ID
 		nos = append(nos, w.No)
 	}
 	slices.Sort(nos)
@@ -74,6 +68,9 @@ type UnblockSeats struct {
 }
 
 func (c *UnblockSeats) decide(b *batch) *Error {
+	if bad := b.twice("seats", c.Seats); bad != nil {
+		return Invalid(bad...)
+	}
 	if err := b.known(c.Seats, nil); err != nil {
 		return err
 	}
@@ -91,35 +88,34 @@ func (c *UnblockSeats) decide(b *batch) *Error {
 	var bad []Violation
 	for i, w := range c.Seats {
 		row := b.Seats[w.No]
-		if row == nil || row.BlockID == uuid.Nil {
+		switch {
+		case row == nil || row.BlockID == uuid.Nil:
 			bad = append(bad, Violation{"seats[" + strconv.Itoa(i) + "]", w.Named + " is not blocked"})
-			continue
+		case row.BlockID != c.BlockID: // or it is there already
+			rows = append(rows, row)
 		}
-		rows = append(rows, row)
 	}
 	if bad != nil {
 		return Invalid(bad...)
 	}
-	slices.SortFunc(rows, func(x, y *SeatRow) int { return int(x.No) - int(y.No) })
-	var taken []int32
-	var states []SeatStatus
+	slices.SortFunc(rows, func(x, y *SeatRow) int { return cmp.Compare(x.No, y.No) })
+	var taken inTheWay
 	var overdue []*Reservation
 	for _, row := range rows {
 		switch s := row.StatusAt(b.Now); {
 		case s != SeatBlocked:
-			taken, states = append(taken, row.No), append(states, s)
+			taken.add(row.No, s)
+		case !row.Locked:
+			taken.add(row.No, SeatHeld) // somebody outside the lanes has the row
 		case row.State == 'h':
-			if o := b.Reservations[row.ReservationID]; o == nil {
-				return Refuse(CodeInternal, "an overdue hold in the way was not loaded")
-			} else if !slices.Contains(overdue, o) {
-				overdue = append(overdue, o)
+			var err *Error
+			if overdue, err = b.closeFirst(overdue, row); err != nil {
+				return err
 			}
 		}
 	}
-	if taken != nil {
-		e := Refuse(CodeSeatAlreadyReserved, "%d of the seats are being sold from their block.", len(taken))
-		e.SeatNos, e.SeatNows = taken, states
-		return e
+	if taken.nos != nil {
+		return taken.refuse("of the seats are being sold from their block.")
 	}
 	for _, o := range overdue {
 		b.close(o, ReservationExpired, ReasonExpired)
@@ -129,7 +125,8 @@ func (c *UnblockSeats) decide(b *batch) *Error {
 	}
 	nos := make([]int32, 0, len(rows))
 	for _, row := range rows {
-		row.State, row.BlockID, row.dirty = 'a', uuid.Nil, true
+		b.changeSeat(row)
+		row.State, row.BlockID = 'a', uuid.Nil
 		nos = append(nos, row.No)
 	}
 	b.log(Change{Type: PlaceUnblocked, BlockID: c.BlockID, Before: string(SeatBlocked), After: string(SeatAvailable),
@@ -150,7 +147,7 @@ func (c *SetAreaCapacity) decide(b *batch) *Error {
 	if a == nil {
 		return Refuse(CodeNotFound, "There is no such area in this show.")
 	}
-	if used := a.Booked + b.liveUnits()[a.No]; c.Capacity < used {
+	if used := b.used(a); c.Capacity < used {
 		e := Refuse(CodeCapacityInUse, "%d places of the area are held and booked.", used)
 		e.Facts.InUse = &used
 		return e
@@ -158,23 +155,17 @@ func (c *SetAreaCapacity) decide(b *batch) *Error {
 	if c.Capacity == a.Capacity {
 		return nil
 	}
-	for _, o := range b.overdueOf(a.No) {
-		if a.Held+a.Booked <= c.Capacity {
-			break
+	for _, o := range b.overdue() {
+		if a.Held+a.Booked > c.Capacity && units(o.Areas, a.No) > 0 {
+			b.close(o, ReservationExpired, ReasonExpired)
 		}
-		b.close(o, ReservationExpired, ReasonExpired)
 	}
 	was := a.Capacity
-	a.Capacity, a.dirty = c.Capacity, true
+	b.changeArea(a)
+	a.Capacity = c.Capacity
 	b.log(Change{Type: ShowChanged, AreaNos: []int32{a.No}, AreaUnits: []int32{0},
 		Detail: "capacity of " + a.Name + " " + strconv.Itoa(was) + " → " + strconv.Itoa(c.Capacity)})
 	return nil
 }
 
-func letters(l byte, n int) []byte {
-	s := make([]byte, n)
-	for i := range s {
-		s[i] = l
-	}
-	return s
-}
+func letters(l byte, n int) []byte { return bytes.Repeat([]byte{l}, n) }

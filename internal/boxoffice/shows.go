@@ -3,6 +3,7 @@ package boxoffice
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -211,7 +212,7 @@ func (c *AmendShow) decide(b *batch) *Error {
 	}
 	b.redefine(&next)
 	b.did.Amended = append(b.did.Amended, c)
-	b.log(Change{Type: ShowChanged, Before: string(b.Terms.Status), After: string(next.Status)})
+	b.log(Change{Type: ShowChanged, Before: string(next.Status), After: string(next.Status)})
 	return nil
 }
 
@@ -241,25 +242,35 @@ func (t *Terms) check() *Error {
 	return nil
 }
 
-// checkPrices refuses terms that leave a category without a standard price.
+// checkPrices refuses terms that leave a category that has places without a
+// standard price, or price a category that does not exist.
 func (t *Terms) checkPrices(areas map[int32]*AreaRow) *Error {
-	categories := map[string]bool{}
+	known, used := map[string]bool{}, map[string]bool{}
 	if t.Plan != nil {
-		for _, s := range t.Plan.Seats {
-			categories[t.Plan.CategoryOf(&s)] = true
+		for _, c := range t.Plan.Categories {
+			known[c.Name] = true
+		}
+		sold := make([]bool, len(t.Plan.Categories))
+		for i := range t.Plan.Seats {
+			sold[t.Plan.Seats[i].Category] = true
+		}
+		for i, c := range t.Plan.Categories {
+			if sold[i] {
+				used[c.Name] = true
+			}
 		}
 	}
 	for _, a := range areas {
-		categories[a.Category] = true
+		known[a.Category], used[a.Category] = true, true
 	}
 	var v []Violation
-	for _, name := range slices.Sorted(maps.Keys(categories)) {
+	for _, name := range slices.Sorted(maps.Keys(used)) {
 		if _, ok := t.price(name, TicketTypeStandard); !ok {
 			v = append(v, Violation{"prices", "category " + name + " has no price for ticketType standard"})
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(t.Prices), comparePriceKeys) {
-		if !categories[k.Category] {
+		if !known[k.Category] {
 			v = append(v, Violation{"prices", "the plan has no category " + k.Category})
 		}
 	}
@@ -288,7 +299,6 @@ type planMove struct {
 	areas   map[int32]*AreaRow
 	added   []int32 // seats
 	removed []int32 // seats
-	overdue []*Reservation
 }
 
 // planMove works out a move, or refuses it with PLAN_IN_USE naming every used
@@ -315,62 +325,80 @@ func (b *batch) planMove(to *PlanIndex, areas []AreaRow) (*planMove, *Error) {
 			m.added = append(m.added, s.No)
 		}
 	}
-	live := b.liveUnits()
-	for i := range areas {
-		a := areas[i]
-		if old := b.Areas[a.No]; old != nil {
-			a.Held, a.Booked, a.Known = old.Held, old.Booked, true
-			if used := old.Booked + live[a.No]; used > a.Capacity {
-				e := Refuse(CodeCapacityInUse, "Area %s has %d places in use, more than the new plan gives it.", a.Name, used)
-				e.Facts.InUse = &used
-				return nil, e
+	var full *Error
+	for _, a := range areas {
+		if old := b.Areas[a.No]; old != nil && full == nil {
+			if used := b.used(old); used > a.Capacity {
+				full = Refuse(CodeCapacityInUse, "Area %s has %d places in use, more than the new plan gives it.", a.Name, used)
+				full.Facts.InUse = &used
 			}
 		}
 		m.areas[a.No] = &a
 	}
-	for no, old := range b.Areas {
-		if used := old.Booked + live[no]; m.areas[no] == nil && used > 0 {
-			e := Refuse(CodePlanInUse, "Area %s has %d places in use and is not in the new plan.", old.Name, used)
-			return nil, e
+	var gone []string
+	for _, no := range slices.Sorted(maps.Keys(b.Areas)) {
+		if old := b.Areas[no]; m.areas[no] == nil && b.used(old) > 0 {
+			gone = append(gone, old.Name)
 		}
 	}
-	if lost != nil {
-		e := Refuse(CodePlanInUse, "%d seats in use are not in the new plan.", len(lost))
+	if lost != nil || gone != nil {
+		e := Refuse(CodePlanInUse, "The new plan lacks places in use: %d seats, %d areas.", len(lost), len(gone))
+		if gone != nil {
+			e.Detail += " The areas: " + strings.Join(gone, ", ") + "."
+		}
 		e.Facts.Seats = lost
 		return nil, e
 	}
-	for _, r := range b.Reservations {
-		if r.Overdue(b.Now) {
-			m.overdue = append(m.overdue, r)
-		}
+	if full != nil {
+		return nil, full
 	}
-	slices.SortFunc(m.overdue, compareReservations)
 	return m, nil
 }
 
 // moveTo carries a worked-out move through. Overdue holds are closed first,
 // so that none of them still points at a seat that vanishes.
 func (b *batch) moveTo(m *planMove) {
-	for _, r := range m.overdue {
+	if b.gone == nil {
+		b.added, b.gone, b.goneAreas = map[int32]bool{}, map[int32]*SeatRow{}, map[int32]bool{}
+	}
+	for _, r := range b.overdue() {
 		b.close(r, ReservationExpired, ReasonExpired)
 	}
+	// Commands of one batch may move a show to and fro: a seat that was added
+	// and is removed again never was, one that comes back is the row it was.
 	for _, no := range m.removed {
+		if !b.added[no] {
+			b.gone[no] = b.Seats[no]
+		}
+		delete(b.added, no)
 		delete(b.Seats, no)
-		b.did.RemovedSeats = append(b.did.RemovedSeats, no)
 	}
 	for _, no := range m.added {
-		b.Seats[no] = &SeatRow{No: no, State: 'a', Locked: true}
-		b.did.AddedSeats = append(b.did.AddedSeats, no)
-	}
-	for no, a := range b.Areas {
-		if m.areas[no] == nil {
-			b.did.RemovedAreas = append(b.did.RemovedAreas, no)
-			continue
+		row := b.gone[no]
+		switch {
+		case row == nil:
+			row = &SeatRow{No: no, State: 'a', Locked: true}
+			b.added[no] = true
+		case row.dirty:
+			b.did.Seats = append(b.did.Seats, row)
 		}
-		m.areas[no].Held, m.areas[no].Booked = a.Held, a.Booked
+		delete(b.gone, no)
+		b.Seats[no] = row
 	}
-	for _, a := range m.areas {
-		a.dirty = true
+	b.did.Seats = slices.DeleteFunc(b.did.Seats, func(s *SeatRow) bool { return b.Seats[s.No] != s })
+	for no, old := range b.Areas {
+		switch next := m.areas[no]; {
+		case next != nil:
+			next.Held, next.Booked, next.Known = old.Held, old.Booked, old.Known
+		case old.Known:
+			b.goneAreas[no] = true
+		}
+	}
+	for no, a := range m.areas {
+		a.Known = a.Known || b.goneAreas[no]
+		delete(b.goneAreas, no)
+		b.changeArea(a)
 	}
 	b.Areas = m.areas
+	b.did.Areas = slices.DeleteFunc(b.did.Areas, func(a *AreaRow) bool { return b.Areas[a.No] != a })
 }

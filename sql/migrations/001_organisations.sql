@@ -61,6 +61,7 @@ create table events (
   organisation_id  uuid not null references organisations,
   kind             text not null check (kind in ('movie', 'concert', 'play', 'match', 'festival', 'talk', 'other')),
   title            text not null check (char_length(title) between 1 and 300),
+  search           text not null default '',
   genre            text check (char_length(genre) between 1 and 100),
   language         text check (char_length(language) between 1 and 35),
   duration_minutes int check (duration_minutes between 1 and 100000),
@@ -79,6 +80,7 @@ comment on column events.event_id is 'UUIDv7.';
 comment on column events.organisation_id is 'Whose event.';
 comment on column events.kind is 'What it is.';
 comment on column events.title is 'Title, NFC, any script.';
+comment on column events.search is 'The title as searches look for it: case-folded, NFKC. Made by the application, which folds every script; the C locale knows ASCII only.';
 comment on column events.genre is 'Free text, for filtering: drama, jazz.';
 comment on column events.language is 'BCP 47 tag of the main language.';
 comment on column events.duration_minutes is 'Length in minutes.';

@@ -44,6 +44,7 @@ create table shows (
 );
 create index shows_by_event on shows (event_id, starts_at);
 create index shows_by_start on shows (organisation_id, starts_at, show_id);
+create index shows_by_end on shows (organisation_id, (coalesce(ends_at, starts_at)));
 create index shows_by_venue on shows (venue_id, starts_at);
 comment on table shows is 'One performance of an event in one hall at one time; or a bare stock of places without a hall. What rarely changes; what changes with each sale is in show_heads.';
 comment on column shows.show_id is 'UUIDv7.';

@@ -14,3 +14,12 @@ import "embed"
 //
 //go:embed *.sql
 var FS embed.FS
+
+// Lock and Version are what the runner asks the database itself; each file says
+// what it does at its head.
+var (
+	//go:embed run/lock.sql
+	Lock string
+	//go:embed run/version.sql
+	Version string
+)

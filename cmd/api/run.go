@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/config"
+	"github.com/rowlock/rowlock/internal/postgres"
+	"github.com/rowlock/rowlock/internal/store"
+)
+
+// devKey is the admin key of make run. Everybody knows it.
+const devKey = "dev-admin-key"
+
+// secretFile keeps the secret of guests' tokens, so that they outlive a restart.
+const secretFile = "session-secret"
+
+func runVerb() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run everything on this machine: Postgres, demo data, API, jobs",
+		Long: `Starts a Postgres of its own in DATA_DIR (or uses DATABASE_URL), makes roles,
+schema and demo data, and serves the API with jobs, docs and River UI. Anybody
+may be anybody, the admin key is dev-admin-key: this is for trying Rowlock, and
+for developing it.
+
+Ctrl-C stops everything. What was done stays; rowlock reset drops it.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := settings(cmd, map[string]string{
+				"ENV": "development", "AUTH_MODE": "mock", "LOG_FORMAT": "text", "LOG_LEVEL": "warn", "SHUTDOWN_TIMEOUT": "5s",
+			})
+			if err != nil {
+				return err
+			}
+			if !cfg.Development() {
+				return errors.New("rowlock run is for development: ENV must not be " + cfg.Env)
+			}
+			return run(cmd.Context(), cfg, cmd.OutOrStdout())
+		},
+	}
+	takes(cmd)
+	return cmd
+}
+
+func run(ctx context.Context, cfg config.Config, out io.Writer) error {
+	log := logger(&cfg)
+	listener, err := listen(cfg.Addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	var parts []part
+	if cfg.DatabaseURL == "" {
+		server, err := startPostgres(ctx, &cfg, log)
+		if err != nil {
+			return err
+		}
+		defer server.Stop()
+		defer os.Remove(filepath.Join(cfg.DataDir, urlFile))
+		parts = append(parts, part{"postgres", func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-server.Done():
+				return errors.New("the database server ended by itself")
+			}
+		}})
+		fmt.Fprintf(out, "Postgres %s is up, its data is in %s\n", server.Version(), cfg.DataDir)
+	} else if _, _, err := store.Migrate(ctx, cfg.MigrateURL(), log); err != nil {
+		return err
+	}
+	if cfg.SessionSecret == "" {
+		if cfg.SessionSecret, err = keepSecret(filepath.Join(cfg.DataDir, secretFile)); err != nil {
+			return err
+		}
+	}
+	mode := serving
+	if cfg.Jobs {
+		mode |= working
+	}
+	s, err := newService(ctx, cfg, log, listener, mode)
+	if err != nil {
+		return err
+	}
+	parts = append(parts, part{"demo", func(ctx context.Context) error {
+		if err := s.store.EnsureAPIKey(ctx, devKey, "make run", []boxoffice.Scope{boxoffice.ScopeAdmin}); err != nil {
+			return err
+		}
+		if err := loadDemo(ctx, s.store, log); err != nil {
+			return err
+		}
+		fmt.Fprint(out, welcome(listener.Addr()))
+		return nil
+	}})
+	return s.run(ctx, parts...)
+}
+
+// startPostgres starts the server of our own, makes roles, database and
+// schema, and writes into cfg how each role gets there.
+func startPostgres(ctx context.Context, cfg *config.Config, log *slog.Logger) (_ *postgres.Server, err error) {
+	version := ""
+	if cfg.PG != 0 {
+		version = fmt.Sprint(cfg.PG)
+	}
+	server, err := postgres.Start(ctx, postgres.Config{Dir: cfg.DataDir, Version: version, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			server.Stop()
+		}
+	}()
+	const database = "rowlock"
+	super := server.URL(postgres.Superuser, database)
+	if err := store.EnsureDatabase(ctx, server.URL(postgres.Superuser, "postgres"), database); err != nil {
+		return nil, err
+	}
+	if err := store.EnsureRoles(ctx, super, nil); err != nil {
+		return nil, err
+	}
+	if _, _, err := store.Migrate(ctx, server.URL(store.RoleOwner, database), log); err != nil {
+		return nil, err
+	}
+	cfg.DatabaseURL = server.URL(store.RoleApp, database)
+	cfg.DatabaseLaneURL = server.URL(store.RoleLane, database)
+	return server, os.WriteFile(filepath.Join(cfg.DataDir, urlFile), []byte(super+"\n"), 0o600)
+}
+
+// keepSecret reads a secret, and makes it the first time.
+func keepSecret(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	secret := rand.Text() + rand.Text()
+	return secret, os.WriteFile(path, []byte(secret+"\n"), 0o600)
+}
+
+// welcome says where to look.
+func welcome(addr net.Addr) string {
+	base := "http://" + addr.String()
+	if tcp, ok := addr.(*net.TCPAddr); ok && (tcp.IP.IsLoopback() || tcp.IP.IsUnspecified()) {
+		base = fmt.Sprintf("http://localhost:%d", tcp.Port)
+	}
+	return fmt.Sprintf(`
+Rowlock is at %[1]s
+
+  %[1]s/          what is on, and a first hold with curl
+  %[1]s/docs      every operation, to try
+  %[1]s/riverui/  jobs at work (any name, password %[2]s)
+  %[1]s/metrics   figures
+
+  X-API-Key: %[2]s        may do everything
+  X-Mock-User-Id: <any UUID>     is a customer
+
+Ctrl-C stops it; what you did stays. make reset starts afresh.
+`, base, devKey)
+}

@@ -1,0 +1,438 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/text/currency"
+
+	"github.com/rowlock/rowlock/internal/api"
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/config"
+	"github.com/rowlock/rowlock/internal/jobs"
+	"github.com/rowlock/rowlock/internal/lanes"
+	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/internal/telemetry"
+	"github.com/rowlock/rowlock/internal/web"
+	"github.com/rowlock/rowlock/sql/migrations"
+)
+
+// drainNotice is how long a stopping instance goes on taking requests while
+// /readyz says 503, so that a load balancer has heard of it before connections
+// are refused. On a developer's machine nobody waits for that.
+const drainNotice = 3 * time.Second
+
+// service is a process that serves HTTP, works jobs, or both.
+type service struct {
+	cfg      config.Config
+	log      *slog.Logger
+	metrics  *telemetry.Metrics
+	store    *store.Store
+	river    *pgxpool.Pool
+	jobs     *jobs.Jobs // nil: works none
+	ui       *jobs.UI
+	api      *api.API
+	server   *http.Server
+	listener net.Listener
+	draining atomic.Bool
+}
+
+// modes of a service.
+const (
+	serving = 1 << iota // the API, not only health and metrics
+	working             // jobs
+)
+
+// newService opens everything and starts nothing. The listener, which is taken
+// early so that a port in use is found at once, becomes the service's.
+func newService(ctx context.Context, cfg config.Config, log *slog.Logger, listener net.Listener, mode int) (_ *service, err error) {
+	s := &service{cfg: cfg, log: log, metrics: telemetry.NewMetrics(), listener: listener}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if err := inspect(ctx, &cfg, log); err != nil {
+		return nil, err
+	}
+	if s.store, err = openStore(ctx, &cfg, log, observer{s.metrics}); err != nil {
+		return nil, err
+	}
+	for name, pool := range s.store.Pools() {
+		s.metrics.WatchPool(name, pool)
+	}
+	if s.river, err = jobs.OpenPool(ctx, cfg.DirectURL(), cfg.PoolRiver); err != nil {
+		return nil, err
+	}
+	s.metrics.WatchPool("river", s.river)
+	if mode&working != 0 {
+		s.jobs, err = jobs.New(jobs.Config{
+			Store: s.store, Pool: s.river, Workers: cfg.PoolJobs, StopTimeout: max(cfg.ShutdownTimeout, time.Millisecond),
+			Metrics: s.metrics, Log: log,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, s.open(ctx, mode)
+}
+
+// openStore opens the store with its expiry jobs scheduled.
+func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger, watch store.Observer) (*store.Store, error) {
+	scheduler, err := jobs.NewScheduler(log)
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(ctx, store.Config{
+		URL: cfg.DatabaseURL, LaneURL: cfg.DatabaseLaneURL, ReplicaURL: cfg.DatabaseReplicaURL,
+		PoolMax: int32(cfg.PoolRequests),
+		Lanes: lanes.Config{
+			Lanes: cfg.Lanes, BatchMax: cfg.LaneBatchMax, QueueMax: cfg.LaneQueueMax,
+			WaitersMax: cfg.Waiters, Timeout: cfg.LaneTimeout,
+		},
+		Jobs: scheduler, Log: log, Observer: watch,
+	})
+}
+
+// open makes the HTTP door.
+func (s *service) open(ctx context.Context, mode int) (err error) {
+	opts := api.Options{
+		Log: s.log, Metrics: s.metrics, Version: version, Addr: s.cfg.Addr, Store: s.store,
+		InFlightMax: s.cfg.InFlightMax, CORSOrigins: s.cfg.CORSOrigins, Checks: s.checks(),
+		Limit: api.LimitOptions{
+			PerSecond: s.cfg.RateLimit, KeyPerSecond: s.cfg.RateLimitAPIKeys,
+			SkipLoopback: s.cfg.Development(), TrustProxy: s.cfg.TrustProxy,
+		},
+		Auth: api.AuthOptions{
+			Mock: s.cfg.AuthMode == "mock", Secret: secret(s.cfg.JWTSecret),
+			Issuer: s.cfg.JWTIssuer, Audience: s.cfg.JWTAudience,
+			SessionSecret: secret(s.cfg.SessionSecret), SessionLife: s.cfg.SessionLife,
+			Keys: s.store,
+		},
+	}
+	if s.cfg.JWKSURL != "" {
+		if opts.Auth.JWKS, err = api.JWKS(ctx, s.cfg.JWKSURL); err != nil {
+			return err
+		}
+	}
+	s.api = api.New(opts)
+	s.api.Mount("GET /metrics", s.metrics.Handler())
+	s.server = s.api.Server()
+	if mode&serving == 0 {
+		s.server.Handler = only(s.api, "/healthz", "/readyz", "/metrics")
+		return nil
+	}
+	if s.ui, err = jobs.NewUI(s.river, "/riverui", s.log); err != nil {
+		return err
+	}
+	s.api.MountOps("/riverui/", s.ui)
+	docs, problems := web.Docs(), web.Problems(api.Status)
+	s.api.Mount("GET /docs", docs)
+	s.api.Mount("GET /docs/", docs)
+	s.api.Mount("GET /problems", problems)
+	s.api.Mount("GET /problems/", problems)
+	s.api.Mount("GET /style.css", web.Style())
+	landing := web.LandingOptions{Shows: s.shows, Mock: opts.Auth.Mock}
+	if s.cfg.Development() && opts.Auth.Mock {
+		landing.Key = devKey
+	}
+	s.api.Mount("GET /{$}", web.Landing(landing))
+	return nil
+}
+
+// only lets requests for these paths through.
+func only(h http.Handler, paths ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !slices.Contains(paths, r.URL.Path) {
+			http.Error(w, "This process works jobs and serves "+strings.Join(paths, ", ")+".", http.StatusNotFound)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func secret(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	return []byte(s)
+}
+
+// checks are what /readyz asks.
+func (s *service) checks() []api.Check {
+	checks := []api.Check{
+		{Name: "running", Check: func(context.Context) error {
+			if s.draining.Load() {
+				return boxoffice.Refuse(boxoffice.CodeUnavailable, "stopping")
+			}
+			return nil
+		}},
+		{Name: "database", Check: s.store.Ready},
+		{Name: "migrations", Check: s.onConn(func(ctx context.Context, conn *pgx.Conn) error {
+			if have, want, err := schema(ctx, conn); err != nil || have < want {
+				return cmp.Or(err, error(boxoffice.Refuse(boxoffice.CodeUnavailable, "the schema is at version %d, not %d", have, want)))
+			}
+			return nil
+		})},
+		{Name: "settings", Check: s.onConn(func(ctx context.Context, conn *pgx.Conn) error {
+			if wrong, err := store.CheckSettings(ctx, conn); err != nil || len(wrong) > 0 {
+				return cmp.Or(err, error(boxoffice.Refuse(boxoffice.CodeUnavailable, "%s", strings.Join(wrong, "; "))))
+			}
+			return nil
+		})},
+	}
+	if s.jobs != nil {
+		checks = append(checks, api.Check{Name: "workers", Check: s.jobs.Ready})
+	}
+	return checks
+}
+
+func (s *service) onConn(check func(context.Context, *pgx.Conn) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return s.store.Pools()["requests"].AcquireFunc(ctx, func(c *pgxpool.Conn) error { return check(ctx, c.Conn()) })
+	}
+}
+
+// shows lists what the landing page shows.
+func (s *service) shows(ctx context.Context) ([]web.Show, error) {
+	events, err := s.store.Events(ctx, store.EventFilter{
+		Organisation: boxoffice.DefaultOrganisationID, ShowsMax: 2, Page: store.Page{Limit: 20},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var shows []web.Show
+	for _, e := range events {
+		for _, l := range e.Shows {
+			show := web.Show{
+				ID: l.ShowID.String(), Ref: l.Facts.ExternalRef, Title: e.Title, Kind: string(e.Kind),
+				Venue: l.VenueName, City: l.City, StartsAt: l.StartsAt, TimeZone: l.TimeZone,
+				OnSale: l.Status == boxoffice.ShowOnSale, Available: l.Availability.Available, Capacity: l.Availability.Capacity,
+				PriceFrom: -1, Currency: l.Currency,
+			}
+			if unit, err := currency.ParseISO(l.Currency); err == nil {
+				show.Exponent, _ = currency.Standard.Rounding(unit)
+			}
+			for _, p := range l.PriceList {
+				if p.TicketType == boxoffice.TicketTypeStandard && (show.PriceFrom < 0 || p.AmountMinor < show.PriceFrom) {
+					show.PriceFrom = p.AmountMinor
+				}
+			}
+			shows = append(shows, show)
+		}
+	}
+	return shows, nil
+}
+
+// run works until ctx ends, or something fails, and then stops in order: no
+// new requests, the running ones answered; jobs; lanes.
+func (s *service) run(ctx context.Context, more ...part) error {
+	defer s.close()
+	parts := append([]part{
+		{"lanes", s.store.Run},
+		{"lag", func(ctx context.Context) error { return jobs.WatchLag(ctx, s.store, s.metrics) }},
+	}, more...)
+	if s.jobs != nil {
+		parts = append(parts, part{"jobs", s.jobs.Run})
+	}
+	if s.ui != nil {
+		parts = append(parts, part{"riverui", s.ui.Run})
+	}
+	return together(ctx, s.log, append(parts, part{"http", s.http}))
+}
+
+// http serves until ctx ends, and then until every request is answered or the
+// time for that is over.
+func (s *service) http(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.server.Serve(s.listener) }()
+	s.log.Info("serving", "addr", s.listener.Addr().String())
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	if !s.cfg.Development() {
+		time.Sleep(min(drainNotice, s.cfg.ShutdownTimeout))
+	}
+	grace, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
+	defer cancel()
+	if err := s.server.Shutdown(grace); err != nil {
+		s.server.Close()
+		return fmt.Errorf("requests were cut off after %v: %w", s.cfg.ShutdownTimeout, err)
+	}
+	return nil
+}
+
+func (s *service) close() {
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.river != nil {
+		s.river.Close()
+	}
+	s.listener.Close()
+}
+
+// part is something that works until its context ends. One that returns nil
+// before has done what it had to do.
+type part struct {
+	name string
+	run  func(context.Context) error
+}
+
+// together runs parts until ctx ends or one fails. Then it stops them one by
+// one, the last first, each when those that need it have ended.
+func together(ctx context.Context, log *slog.Logger, parts []part) error {
+	type started struct {
+		stop  context.CancelFunc
+		ended chan error
+	}
+	failed := make(chan error, len(parts))
+	all := make([]started, len(parts))
+	for i, p := range parts {
+		own, stop := context.WithCancel(context.WithoutCancel(ctx))
+		r := started{stop, make(chan error, 1)}
+		all[i] = r
+		go func() {
+			err := p.run(own)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", p.name, err)
+				failed <- err
+			}
+			r.ended <- err
+		}()
+	}
+	var first error
+	select {
+	case <-ctx.Done():
+		log.Info("stopping")
+	case first = <-failed:
+	}
+	errs := []error{first}
+	for i := len(parts) - 1; i >= 0; i-- {
+		all[i].stop()
+		if err := <-all[i].ended; err != nil && err != first {
+			errs = append(errs, err)
+		}
+		log.Debug("stopped", "part", parts[i].name)
+	}
+	return errors.Join(errs...)
+}
+
+// observer hands what happens in the store to the metrics.
+type observer struct{ m *telemetry.Metrics }
+
+func (o observer) Batch(lane, size int, waited time.Duration, queued int, took time.Duration) {
+	name := "waiter"
+	if lane >= 0 {
+		name = strconv.Itoa(lane)
+	}
+	o.m.LaneCommands.WithLabelValues(name).Observe(float64(size))
+	o.m.LaneWait.WithLabelValues(name).Observe(waited.Seconds())
+	o.m.LaneWork.WithLabelValues(name).Observe(took.Seconds())
+	o.m.LaneQueued.WithLabelValues(name).Set(float64(queued))
+}
+
+func (o observer) Hold(outcome string) { o.m.Holds.WithLabelValues(outcome).Inc() }
+
+// listen takes the address, or says how to have another.
+func listen(addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("another program serves on %s: stop it, or choose another address, such as ADDR=localhost:8081", addr)
+	}
+	return l, err
+}
+
+// logger is the log of a service, to stderr.
+func logger(cfg *config.Config) *slog.Logger {
+	log := telemetry.NewLogger(os.Stderr, cfg.Level(), cfg.LogFormat)
+	slog.SetDefault(log)
+	return log
+}
+
+// schema is the version that the database is at and the one that this binary
+// was made for.
+func schema(ctx context.Context, conn *pgx.Conn) (have, want int32, err error) {
+	files, err := migrations.FS.ReadDir(".")
+	if err != nil {
+		return 0, 0, err
+	}
+	have, err = store.SchemaVersion(ctx, conn)
+	return have, int32(len(files)), err
+}
+
+// inspect looks at the database before anything is opened, so that what is
+// wrong is said once and clearly. It migrates first if there is a role for it.
+func inspect(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	if cfg.DatabaseURL == "" {
+		return errors.New("DATABASE_URL is not set. On a developer's machine, rowlock run starts a database of its own")
+	}
+	if cfg.MigrateDatabaseURL != "" {
+		if _, _, err := store.Migrate(ctx, cfg.MigrateDatabaseURL, log); err != nil {
+			return err
+		}
+	}
+	for i, url := range []string{cfg.DirectURL(), cfg.LaneURL()} {
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return fmt.Errorf("database: %w", err)
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+		if err := inspectRole(ctx, cfg, log, conn); err != nil {
+			return err
+		}
+		if i > 0 {
+			continue
+		}
+		switch have, want, err := schema(ctx, conn); {
+		case err != nil:
+			return err
+		case have < want:
+			return fmt.Errorf("the schema is at version %d and this binary needs %d: run rowlock migrate", have, want)
+		case have > want:
+			log.Warn("the schema is newer than this binary", "schema", have, "binary", want)
+		}
+		if err := store.CheckConnections(ctx, conn, cfg.ConnectionsMax()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inspectRole says what is wrong with the role that conn belongs to: in
+// production, too much power is refused.
+func inspectRole(ctx context.Context, cfg *config.Config, log *slog.Logger, conn *pgx.Conn) error {
+	role := conn.Config().User
+	powers, err := store.CheckPowers(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if len(powers) > 0 {
+		if !cfg.Development() {
+			return fmt.Errorf("the database role %s %s: in production the service runs as roles that cannot (rowlock roles makes them)", role, strings.Join(powers, " and "))
+		}
+		log.Warn("the database role has powers that production refuses", "role", role, "powers", powers)
+	}
+	wrong, err := store.CheckSettings(ctx, conn)
+	for _, w := range wrong {
+		log.Warn("a setting of the database role is not as rowlock roles makes it", "role", role, "setting", w)
+	}
+	return err
+}

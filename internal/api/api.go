@@ -1,0 +1,470 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/internal/telemetry"
+)
+
+// Options are what the HTTP door needs. The zero value serves the OpenAPI
+// document and refuses all credentials, which is enough to write openapi.yaml.
+type Options struct {
+	Log     *slog.Logger       // default: slog.Default
+	Metrics *telemetry.Metrics // default: metrics that nobody reads
+	Version string             // of the binary; shown in the OpenAPI document
+	Addr    string             // host and port of Server
+
+	// Store is the database with its rules. nil will do for writing the OpenAPI
+	// document.
+	Store *store.Store
+
+	Auth  AuthOptions
+	Limit LimitOptions
+	// InFlightMax is how many requests may be worked on at once, event streams
+	// excepted; one more is answered OVERLOADED. 0 means 10,000.
+	InFlightMax int
+	// CORSOrigins are the origins whose scripts may call the API, such as
+	// https://tickets.example.org; "*" is every origin; none means no CORS.
+	CORSOrigins []string
+	// Checks are what must be right for /readyz to say so.
+	Checks []Check
+}
+
+// API is the HTTP door: an http.Handler with all operations, and whatever else
+// was mounted beside them.
+type API struct {
+	opts     Options
+	log      *slog.Logger
+	metrics  *telemetry.Metrics
+	auth     *authenticator
+	limits   *limiter
+	mux      *http.ServeMux
+	routes   *http.ServeMux // the same patterns without the catch-all: knows 404 from 405
+	huma     huma.API
+	inFlight atomic.Int64
+}
+
+// tags group the operations in the docs.
+var tags = []*huma.Tag{
+	{Name: "Catalogue", Description: "What is on: events, shows, venues. Public."},
+	{Name: "Seats", Description: "What is free in a show: maps, counts and their live stream. Public."},
+	{Name: "Reservations", Description: "Holding places for a customer until they are paid or given back."},
+	{Name: "Bookings", Description: "Buying what is held."},
+	{Name: "Organisers", Description: "Making venues, plans, events and shows, and steering sales."},
+	{Name: "Operations", Description: "Changes, keys, and what else a box office and its operators need."},
+	{Name: "Sessions", Description: "Who is calling."},
+}
+
+const description = `Rowlock sells seats without ever selling one twice.
+
+**Writes** need an ` + "`Idempotency-Key`" + `: a UUID version 4 in lower case and without hyphens. Send the same key with each retry of a request and it is done once; the answer to a retry carries ` + "`Idempotency-Replayed: true`" + `.
+
+**Refusals** are problem documents (RFC 9457) with a stable ` + "`code`" + `; the page that ` + "`type`" + ` points to explains it. When several reasons apply, the first of these is given: 429/503, 401, 403, 413/415, 422 for the key, 422 for the rest, 404, 409 of the show, 403 of the waiting room, 400, 410/409 of the reservation, 404 of seats, 409 of places. With ` + "`Accept: application/vnd.rowlock.envelope+json`" + ` bodies come as ` + "`{data}`" + ` and ` + "`{error}`" + `.
+
+**Times** are RFC 3339 in UTC. **Amounts** are integers in the currency's minor unit.`
+
+// New makes the door with every operation in it. It starts nothing.
+func New(opts Options) *API {
+	opts.Log = cmp.Or(opts.Log, slog.Default())
+	opts.InFlightMax = cmp.Or(opts.InFlightMax, 10_000)
+	if opts.Metrics == nil {
+		opts.Metrics = telemetry.NewMetrics()
+	}
+	a := &API{
+		opts: opts, log: opts.Log, metrics: opts.Metrics,
+		auth:   newAuthenticator(opts.Auth),
+		limits: newLimiter(opts.Limit),
+		mux:    http.NewServeMux(), routes: http.NewServeMux(),
+	}
+	a.huma = huma.NewAPI(a.config(), adapter{a})
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.(*exchange).failRoute() })
+	a.mountHealth()
+	a.registerSessions()
+	a.registerCatalogue()
+	a.registerPlans()
+	a.registerShows()
+	a.registerBlocks()
+	a.registerReservations()
+	return a
+}
+
+func init() {
+	// Arrays are arrays, and never null: every generated client is nicer.
+	huma.DefaultArrayNullable = false
+	// seatid is not seatId. Go's JSON would take either.
+	huma.ValidateStrictCasing = true
+}
+
+func (a *API) config() huma.Config {
+	c := huma.DefaultConfig("Rowlock", cmp.Or(a.opts.Version, "0.0.0"))
+	c.Info.Description = description
+	c.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	c.Servers = []*huma.Server{{URL: basePath, Description: "This server"}}
+	c.Tags = tags
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"bearer":   {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A customer's token from the identity provider, or a guest's from POST /sessions. Its scope claim may grant scopes."},
+		"apiKey":   {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "For back ends, box offices and organisers. Sent together with a bearer token, the key's scopes act for the token's customer."},
+		"mockUser": {Type: "apiKey", In: "header", Name: "X-Mock-User-Id", Description: "Any UUID is a customer. Only with AUTH_MODE=mock, which production refuses."},
+	}
+	c.Components.Examples = problemExamples()
+	c.Formats = formats()
+	c.RejectUnknownQueryParameters = true
+	c.CreateHooks = nil // no $schema in bodies
+	c.DocsPath = ""     // ours works without a network: internal/web
+	c.SchemasPath = ""
+	return c
+}
+
+// OpenAPI is the document of all operations.
+func (a *API) OpenAPI() *huma.OpenAPI { return a.huma.OpenAPI() }
+
+// Mount adds a handler beside the operations, under a pattern of
+// http.ServeMux. It gets request ids, the log, recovery and security headers
+// like any operation, but no authentication, limits or idempotency.
+func (a *API) Mount(pattern string, h http.Handler) {
+	a.mux.Handle(pattern, h)
+	a.routes.Handle(pattern, h)
+}
+
+// Server is an http.Server for the API with the limits that it counts on. It has
+// no write timeout, which would cut event streams and long polls; bodies have
+// their own deadline, see receive.
+func (a *API) Server() *http.Server {
+	return &http.Server{
+		Addr: a.opts.Addr, Handler: a,
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // broken connections, mostly
+	}
+}
+
+// adapter registers Huma's operations in our mux.
+type adapter struct{ a *API }
+
+func (d adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
+	ep, ok := op.Metadata[endpointKey].(*endpoint)
+	if !ok { // one of Huma's own: the OpenAPI document
+		d.a.Mount(op.Method+" "+op.Path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handler(humago.NewContext(op, r, w))
+		}))
+		return
+	}
+	d.a.Mount(op.Method+" "+basePath+op.Path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := w.(*exchange)
+		x.r, x.endpoint = r, ep
+		x.huma = operationContext{humago.NewContext(op, r, x), x}
+		x.operate(handler)
+	}))
+}
+
+func (d adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.a.ServeHTTP(w, r) }
+
+// Header values that every answer has. They are shared, since they are full:
+// whoever adds to one gets a copy.
+var (
+	noSniff    = []string{"nosniff"}
+	noFrames   = []string{"DENY"}
+	noReferrer = []string{"no-referrer"}
+	noStore    = []string{"private, no-store"}
+)
+
+// ServeHTTP answers one request: request id, headers, preflight, the handler,
+// recovery, metrics and log.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{ResponseWriter: w, a: a, r: r, began: time.Now()}
+	x.call = Call{RequestID: requestID(r.Header), x: x}
+	x.ctx = requestContext{r.Context(), x}
+	h := w.Header()
+	h["X-Request-Id"] = []string{x.call.RequestID}
+	h["X-Content-Type-Options"] = noSniff
+	h["X-Frame-Options"] = noFrames
+	h["Referrer-Policy"] = noReferrer
+	defer x.finish()
+	if len(a.opts.CORSOrigins) > 0 && a.cors(x) {
+		return
+	}
+	a.mux.ServeHTTP(x, r)
+}
+
+// finish recovers from a panic and accounts for the request.
+func (x *exchange) finish() {
+	if p := recover(); p != nil {
+		x.recovered(p)
+	}
+	took := time.Since(x.began)
+	status := cmp.Or(x.status, http.StatusOK)
+	x.a.metrics.Requests.WithLabelValues(x.operation(), strconv.Itoa(status)).Inc()
+	if x.endpoint != nil && !x.endpoint.stream {
+		x.endpoint.seconds.Observe(took.Seconds())
+	}
+	if x.a.log.Enabled(&x.ctx, slog.LevelInfo) {
+		// The path has ids in it but nothing personal; the query may have, and
+		// stays out.
+		x.a.log.LogAttrs(&x.ctx, slog.LevelInfo, "request",
+			slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", status),
+			slog.Duration("took", took), slog.String("operation", x.operation()), slog.String("caller", string(x.call.Caller.Kind)))
+	}
+}
+
+func (x *exchange) recovered(p any) {
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	if x.r.Context().Err() == nil { // else the client has left, and writing to it failed
+		x.a.log.LogAttrs(&x.ctx, slog.LevelError, "panic", slog.String("operation", x.operation()),
+			slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	}
+	if x.status != 0 {
+		// Half an answer is out: only a broken connection tells the client.
+		panic(http.ErrAbortHandler)
+	}
+	x.answer(x.render(errInternal))
+}
+
+// failRoute answers for paths and methods that nobody registered.
+func (x *exchange) failRoute() {
+	probe := &probe{header: http.Header{}}
+	h, _ := x.a.routes.Handler(x.r)
+	h.ServeHTTP(probe, x.r)
+	if allow := probe.header.Get("Allow"); probe.status == http.StatusMethodNotAllowed {
+		x.Header().Set("Allow", allow)
+		x.fail(boxoffice.Refuse(boxoffice.CodeMethodNotAllowed, "Here only %s.", allow))
+		return
+	}
+	x.fail(boxoffice.Refuse(boxoffice.CodeNotFound, "There is nothing at this path; /docs lists what there is."))
+}
+
+// probe takes an answer that nobody will see.
+type probe struct {
+	header http.Header
+	status int
+}
+
+func (p *probe) Header() http.Header         { return p.header }
+func (p *probe) WriteHeader(status int)      { p.status = status }
+func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+
+// operate runs an operation: everything the contract says about every
+// request, in the order of its refusals, and then Huma with the handler.
+func (x *exchange) operate(handler func(huma.Context)) {
+	a, ep := x.a, x.endpoint
+	if ep.stream {
+		a.metrics.Streams.Inc()
+		defer a.metrics.Streams.Dec()
+	} else {
+		a.metrics.InFlight.Inc()
+		defer a.metrics.InFlight.Dec()
+		if a.inFlight.Add(1) > int64(a.opts.InFlightMax) {
+			a.inFlight.Add(-1)
+			x.fail(boxoffice.Refuse(boxoffice.CodeOverloaded, "This instance is answering as many requests as it can."))
+			return
+		}
+		defer a.inFlight.Add(-1)
+	}
+	buffer := buffers.Get().(*bytes.Buffer)
+	defer putBuffer(buffer)
+	if err := x.admit(buffer); err != nil {
+		x.fail(err)
+		return
+	}
+	// What is private to a caller, nearly everything, stays out of caches;
+	// operations that know better say so.
+	x.Header()["Cache-Control"] = noStore
+	handler(&x.huma)
+}
+
+// admit lets a request through to its handler, or says why not.
+func (x *exchange) admit(buffer *bytes.Buffer) error {
+	ep := x.endpoint
+	caller, authErr := x.a.identify(x)
+	x.call.Caller = caller
+	if err := x.a.limits.take(x, &caller); err != nil {
+		return err
+	}
+	if authErr != nil {
+		return authErr
+	}
+	if err := authorise(&caller, ep); err != nil {
+		return err
+	}
+	if err := x.receive(buffer); err != nil {
+		return err
+	}
+	if ep.keyed {
+		key, err := idempotencyKey(x.r.Header)
+		if err != nil {
+			return err
+		}
+		x.call.Key = boxoffice.IdempotencyKey{Owner: caller.Owner, Key: key}
+	}
+	return x.checkText()
+}
+
+// authorise holds the caller against what the operation needs.
+func authorise(c *boxoffice.Caller, ep *endpoint) error {
+	if ep.access != Identified {
+		return nil
+	}
+	if c.Anonymous() {
+		return boxoffice.Refuse(boxoffice.CodeUnauthenticated, "Send a bearer token or an API key. POST %s/sessions gives a guest a token.", basePath)
+	}
+	if len(ep.scopes) > 0 && !slices.ContainsFunc(ep.scopes, c.Has) {
+		return boxoffice.Refuse(boxoffice.CodeForbidden, "This needs the scope %s.", ep.scopes[0])
+	}
+	return nil
+}
+
+// bodyTimeout is how long a client may take to send a JSON body.
+const bodyTimeout = 10 * time.Second
+
+// receive checks the body's type and size and reads it, if it is JSON.
+func (x *exchange) receive(buffer *bytes.Buffer) error {
+	r, ep := x.r, x.endpoint
+	if ep.body == bodyNone {
+		return nil
+	}
+	if r.ContentLength > ep.bodyMax {
+		return tooLarge(ep.bodyMax)
+	}
+	if r.ContentLength != 0 && !accepts(ep, r.Header.Get("Content-Type")) {
+		return unsupported(ep)
+	}
+	if ep.body == bodyDocument {
+		x.document = &document{body: r.Body, left: ep.bodyMax, max: ep.bodyMax, sum: sha256.New()}
+		x.hashRequest(x.document.sum)
+		return nil
+	}
+	if r.ContentLength != 0 {
+		// The deadline must go again: while the handler runs the server reads
+		// on, to notice that the client leaves, and would take the deadline
+		// for that.
+		_ = huma.SetReadDeadline(x, x.began.Add(bodyTimeout))
+		n, err := buffer.ReadFrom(io.LimitReader(r.Body, ep.bodyMax+1))
+		_ = huma.SetReadDeadline(x, time.Time{})
+		if err != nil {
+			return bodyError(err)
+		}
+		if n > ep.bodyMax {
+			return tooLarge(ep.bodyMax)
+		}
+	}
+	x.body.Reset(buffer.Bytes())
+	return nil
+}
+
+// accepts reports whether an operation takes bodies of a type. One without a
+// type is taken for what the operation wants.
+func accepts(ep *endpoint, contentType string) bool {
+	if contentType == "" || contentType == ep.bodyTypes[0] {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return false
+	}
+	return slices.Contains(ep.bodyTypes, media) || ep.body == bodyJSON && strings.HasSuffix(media, "+json")
+}
+
+// checkText refuses what Postgres cannot store, wherever in a request it may
+// be; the JSON body is checked where it is parsed.
+func (x *exchange) checkText() error {
+	var vs []boxoffice.Violation
+	check := func(field, s string) {
+		if !utf8.ValidString(s) {
+			vs = append(vs, boxoffice.Violation{Field: shorten(field), Message: "must be valid UTF-8"})
+		} else if strings.IndexByte(s, 0) >= 0 {
+			vs = append(vs, boxoffice.Violation{Field: shorten(field), Message: "must not contain U+0000"})
+		}
+	}
+	check("path", x.r.URL.Path)
+	for name, values := range x.r.Header {
+		for _, v := range values {
+			check(name, v)
+		}
+	}
+	if x.r.URL.RawQuery != "" {
+		query, err := url.ParseQuery(x.r.URL.RawQuery)
+		if err != nil {
+			vs = append(vs, boxoffice.Violation{Field: "query", Message: "broken percent-encoding, or a semicolon"})
+		}
+		for name, values := range query {
+			check("query", name)
+			for _, v := range values {
+				check(strings.ToValidUTF8(name, "\uFFFD"), v)
+			}
+		}
+	}
+	if vs != nil {
+		return boxoffice.Invalid(vs...)
+	}
+	return nil
+}
+
+// requestID takes over the client's id if it is harmless in logs and headers,
+// and makes one otherwise. It is for finding things, not a secret.
+func requestID(h http.Header) string {
+	if given := h["X-Request-Id"]; len(given) == 1 && len(given[0]) <= 128 && given[0] != "" && strings.IndexFunc(given[0], func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' && r != '_' && r != '.'
+	}) < 0 {
+		return given[0]
+	}
+	var id [16]byte
+	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
+	return hex.EncodeToString(id[:])
+}
+
+const (
+	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
+	corsHeaders = "Accept, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-API-Key, X-Mock-User-Id, X-Queue-Token, X-Request-Id"
+	corsExposed = "ETag, Idempotency-Replayed, Location, RateLimit, RateLimit-Policy, Retry-After, Show-Version, X-Request-Id"
+)
+
+// cors says to browsers whose scripts may call. Cookies are never asked for:
+// nobody here authenticates by them. It reports whether the request was a
+// preflight, and is answered.
+func (a *API) cors(x *exchange) bool {
+	origin := x.r.Header.Get("Origin")
+	h := x.Header()
+	h.Add("Vary", "Origin")
+	if origin == "" {
+		return false
+	}
+	if slices.Contains(a.opts.CORSOrigins, "*") {
+		origin = "*"
+	} else if !slices.Contains(a.opts.CORSOrigins, origin) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", corsExposed)
+	if x.r.Method != http.MethodOptions || x.r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	h.Set("Access-Control-Max-Age", "600")
+	x.WriteHeader(http.StatusNoContent)
+	return true
+}

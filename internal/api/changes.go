@@ -1,0 +1,181 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/store"
+)
+
+// Change is something that happened: one entry of the log.
+type Change struct {
+	ID       string               `json:"id" doc:"Unique, and the same whenever it is read. As cursor it goes on after this change" example:"AAAAAAAAAyABl6HwW358Op1-HyorPE1eAAAAAAAAACoAAAAA"`
+	Type     boxoffice.ChangeType `json:"type" doc:"What happened" example:"reservation.created"`
+	ShowID   uuid.UUID            `json:"showId" format:"uuid" doc:"In which show" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	Sequence int64                `json:"sequence" doc:"The show's version that it made; without gaps" example:"42"`
+	N        int32                `json:"n" doc:"Its place within the version, from 0: whoever takes an overdue hold's seat closes that hold first" example:"0"`
+	At       time.Time            `json:"at" doc:"When, by the database's clock" example:"2026-11-27T20:15:00.123456Z"`
+	Actor    string               `json:"actor" doc:"Who: a customerId, key: and the beginning of an API key, or system" example:"guest:9b2e7d1c-53a4-4f0e-8b7a-2d4c6e8f0a1b"`
+	Reason   boxoffice.Reason     `json:"reason" doc:"Why: buyer, staff, expired, swept and so on" example:"buyer"`
+	Object   ChangeObject         `json:"object" doc:"What changed"`
+	Before   *ChangeBefore        `json:"before,omitempty" doc:"What it was; missing when it was made"`
+	After    ChangeAfter          `json:"after" doc:"What it is since"`
+	Note     string               `json:"note,omitempty" doc:"More about it, for people" example:"camera platform"`
+}
+
+// ChangeObject says what a change is about.
+type ChangeObject struct {
+	Kind      string     `json:"kind" doc:"The first half of type: reservation, place or show" example:"reservation"`
+	ID        *uuid.UUID `json:"id,omitempty" format:"uuid" doc:"Of the reservation, the block or the show; missing when seats were unblocked one by one" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	BlockID   *uuid.UUID `json:"blockId,omitempty" format:"uuid" doc:"The block that a reservation is sold from" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	BookingID *uuid.UUID `json:"bookingId,omitempty" format:"uuid" doc:"The booking of a reservation" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+}
+
+// ChangeBefore is what the object of a change was.
+type ChangeBefore struct {
+	Status string `json:"status" doc:"Its status" example:"active"`
+}
+
+// ChangeAfter is what a change made of its object and of places.
+type ChangeAfter struct {
+	Status    string        `json:"status,omitempty" doc:"Its status" example:"expired"`
+	ExpiresAt *time.Time    `json:"expiresAt,omitempty" doc:"The end of the hold" example:"2026-11-27T20:15:00.123456Z"`
+	Seats     []ChangedSeat `json:"seats" doc:"Seats whose status changed, or whose hold's end did"`
+	Areas     []ChangedArea `json:"areas" doc:"Areas whose units changed hands"`
+}
+
+// ChangedSeat is a seat and what it became.
+type ChangedSeat struct {
+	SeatID *uuid.UUID           `json:"seatId,omitempty" format:"uuid" doc:"The seat; missing when the show's plan no longer has it" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	Label  string               `json:"label" doc:"Its label" example:"Stalls-A-7"`
+	Status boxoffice.SeatStatus `json:"status" enum:"available,held,booked,blocked" doc:"What it became" example:"held"`
+}
+
+// ChangedArea is an area and the units that changed hands.
+type ChangedArea struct {
+	AreaID *uuid.UUID `json:"areaId,omitempty" format:"uuid" doc:"The area; missing when the show no longer has it" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	Name   string     `json:"name" doc:"Its name" example:"Floor"`
+	Units  int        `json:"units" doc:"Units taken, or given back when negative" example:"-2"`
+}
+
+type changesInput struct {
+	ShowID        uuid.UUID            `query:"showId" format:"uuid" doc:"Only of this show"`
+	SeatID        uuid.UUID            `query:"seatId" format:"uuid" doc:"Only with this seat"`
+	ReservationID uuid.UUID            `query:"reservationId" format:"uuid" doc:"Only of this reservation"`
+	BookingID     uuid.UUID            `query:"bookingId" format:"uuid" doc:"Only of this booking"`
+	Type          boxoffice.ChangeType `query:"type" maxLength:"50" doc:"Only of this type, such as reservation.expired"`
+	Actor         string               `query:"actor" maxLength:"200" doc:"Only by this actor"`
+	Since         time.Time            `query:"since" doc:"Only from this time on, RFC 3339 with an offset"`
+	Cursor        string               `query:"cursor" maxLength:"100" doc:"nextCursor of the page before, or the id of the last change that was seen"`
+	Limit         int                  `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"At most so many"`
+}
+
+type changesOutput struct {
+	Body struct {
+		Changes    []Change `json:"changes" doc:"The oldest first"`
+		NextCursor string   `json:"nextCursor,omitempty" doc:"Asks for the page after this one; missing when there is none yet"`
+	}
+}
+
+func (a *API) registerChanges() {
+	register(a, Operation{
+		ID: "listChanges", Method: http.MethodGet, Path: "/changes", Tag: "Operations",
+		Summary: "Read what happened",
+		Description: "The log of everything that happened to places, holds and shows, the oldest first, each change once. With `showId` or `reservationId` in the order of the show's versions and up to date. Across shows in an order in which nothing ever appears before what was already returned: what was written while an older transaction is still running is held back for as long." +
+			" To follow the log, ask again with the id of the last change as `cursor`.",
+		Scopes: []boxoffice.Scope{boxoffice.ScopeSalesRead},
+	}, func(ctx context.Context, call *Call, in *changesInput) (*changesOutput, error) {
+		f := store.ChangeFilter{
+			OrganisationID: call.Caller.OrganisationID, ShowID: in.ShowID, SeatID: in.SeatID, ReservationID: in.ReservationID,
+			BookingID: in.BookingID, Type: in.Type, Actor: in.Actor, Since: in.Since, Limit: in.Limit + 1,
+		}
+		if in.Cursor != "" {
+			after, ok := parseChangeID(in.Cursor)
+			if !ok {
+				return nil, boxoffice.Invalid(boxoffice.Violation{Field: "cursor", Message: "is not one of ours"})
+			}
+			f.After = &after
+		}
+		list, err := a.opts.Store.ListChanges(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		out := &changesOutput{}
+		more := len(list) > in.Limit
+		list = list[:min(len(list), in.Limit)]
+		out.Body.Changes = make([]Change, len(list))
+		for i := range list {
+			out.Body.Changes[i] = changeOf(&list[i])
+		}
+		if more {
+			out.Body.NextCursor = out.Body.Changes[len(list)-1].ID
+		}
+		return out, nil
+	})
+}
+
+func changeOf(v *store.ChangeView) Change {
+	kind, _, _ := strings.Cut(string(v.Type), ".")
+	c := Change{
+		ID: formatChangeID(v.ChangeID), Type: v.Type, ShowID: v.ShowID, Sequence: v.Version, N: v.N, At: v.At.UTC(),
+		Actor: v.Actor, Reason: v.Reason, Object: ChangeObject{Kind: kind, BookingID: optionalID(v.BookingID)}, Note: v.Detail,
+		After: ChangeAfter{Status: v.After, Seats: []ChangedSeat{}, Areas: []ChangedArea{}},
+	}
+	switch kind {
+	case "show":
+		c.Object.ID = &v.ShowID
+	case "place":
+		c.Object.ID = optionalID(v.BlockID)
+	default:
+		c.Object.ID, c.Object.BlockID = optionalID(v.ReservationID), optionalID(v.BlockID)
+	}
+	if v.Before != "" {
+		c.Before = &ChangeBefore{v.Before}
+	}
+	if !v.ExpiresAt.IsZero() {
+		c.After.ExpiresAt = new(v.ExpiresAt.UTC())
+	}
+	for _, s := range v.Seats {
+		c.After.Seats = append(c.After.Seats, ChangedSeat{optionalID(s.SeatID), s.Label, s.Status})
+	}
+	for _, a := range v.Areas {
+		c.After.Areas = append(c.After.Areas, ChangedArea{optionalID(a.AreaID), a.Name, a.Units})
+	}
+	return c
+}
+
+func optionalID(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
+}
+
+// A change's id is its place in the log, so that it is its own cursor.
+const changeIDBytes = 8 + 16 + 8 + 4
+
+func formatChangeID(id store.ChangeID) string {
+	b := make([]byte, 0, changeIDBytes)
+	b = binary.BigEndian.AppendUint64(b, id.Xid)
+	b = append(b, id.ShowID[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(id.Version))
+	b = binary.BigEndian.AppendUint32(b, uint32(id.N))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func parseChangeID(s string) (id store.ChangeID, ok bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) != changeIDBytes {
+		return id, false
+	}
+	id.Xid = binary.BigEndian.Uint64(b)
+	copy(id.ShowID[:], b[8:])
+	id.Version, id.N = int64(binary.BigEndian.Uint64(b[24:])), int32(binary.BigEndian.Uint32(b[32:]))
+	return id, true
+}

@@ -1,0 +1,83 @@
+package boxoffice
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const benchBatch = 256 // what a lane takes at most
+
+// BenchmarkDecide decides batches of 256 commands on one show of 2,000 seats;
+// an operation is one command. Loading is not measured.
+func BenchmarkDecide(b *testing.B) {
+	seat := func(i, n int) []SeatWant {
+		var w []SeatWant
+		for k := range n {
+			w = append(w, SeatWant{No: int32((i*n + k) % 2000), TicketType: TicketTypeStandard})
+		}
+		return w
+	}
+	for _, c := range []struct {
+		name  string
+		place func(i int) *PlaceReservation
+		taken bool // every seat, and every unit, by live holds
+	}{
+		{"AllSucceed/1seat", func(i int) *PlaceReservation { return &PlaceReservation{Seats: seat(i, 1)} }, false},
+		{"AllSucceed/2seats", func(i int) *PlaceReservation { return &PlaceReservation{Seats: seat(i, 2)} }, false},
+		{"AllSucceed/area", func(int) *PlaceReservation {
+			return &PlaceReservation{Areas: []AreaWant{{No: 0, TicketType: TicketTypeStandard, Quantity: 2}}}
+		}, false},
+		{"AllRefused/1seat", func(i int) *PlaceReservation { return &PlaceReservation{Seats: seat(i, 1)} }, true},
+		{"AllRefused/2seats", func(i int) *PlaceReservation { return &PlaceReservation{Seats: seat(i, 2)} }, true},
+		{"AllRefused/area", func(int) *PlaceReservation {
+			return &PlaceReservation{Areas: []AreaWant{{No: 0, TicketType: TicketTypeStandard, Quantity: 2}}}
+		}, true},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			plan := &Plan{ID: id("bench"), Categories: []Category{{Name: "stalls"}, {Name: "floor"}}}
+			for i := range int32(2000) {
+				plan.Seats = append(plan.Seats, Seat{No: i, Label: fmt.Sprint(i)})
+			}
+			terms := &Terms{
+				Status: ShowOnSale, StartsAt: noon.Add(time.Hour), Currency: "EUR", HoldSeconds: 900, MaxHoldSeconds: 1800, MaxPlacesPerReservation: 5,
+				Prices: map[PriceKey]int64{{"stalls", "standard"}: 100, {"floor", "standard"}: 40}, Plan: plan.Index(),
+			}
+			cmds := make([]Command, benchBatch)
+			for i := range cmds {
+				do := c.place(i)
+				do.ID, do.CustomerID = uuid.New(), fmt.Sprint("customer-", i)
+				cmds[i] = Command{Key: &IdempotencyKey{Owner: do.CustomerID, Key: uuid.New()}, Actor: Actor{CustomerID: do.CustomerID, Name: do.CustomerID}, Do: do}
+			}
+			load := func() State {
+				st := State{Terms: terms, Now: noon, Seats: map[int32]*SeatRow{}, Areas: map[int32]*AreaRow{0: {Category: "floor", Capacity: 1000}}, Reservations: map[uuid.UUID]*Reservation{}}
+				for i := range cmds {
+					for _, w := range cmds[i].Do.(*PlaceReservation).Seats {
+						row := &SeatRow{No: w.No, State: 'a', Locked: true}
+						if c.taken {
+							row.State, row.ReservationID, row.HeldUntil, row.HolderID, row.Locked = 'h', id("other"), noon.Add(time.Minute), "other", false
+						}
+						st.Seats[w.No] = row
+					}
+				}
+				if c.taken {
+					st.Areas[0].Held = 1000
+				}
+				return st
+			}
+			b.ReportAllocs()
+			for done := 0; done < b.N; done += benchBatch {
+				b.StopTimer()
+				st := load()
+				batch := cmds[:min(benchBatch, b.N-done)]
+				b.StartTimer()
+				outcomes, _ := Decide(st, batch)
+				if (outcomes[0].Err != nil) != c.taken {
+					b.Fatal(outcomes[0].Err)
+				}
+			}
+		})
+	}
+}

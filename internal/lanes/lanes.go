@@ -1,0 +1,382 @@
+// Package lanes is a group commit. Commands for the same show go through the
+// same lane; a lane works one batch at a time and takes all that has queued
+// meanwhile as its next batch. An idle lane starts at once, so batching adds no
+// delay; a busy one commits hundreds of commands with one fsync.
+//
+// A batch never waits for one slow show: commands whose show is locked
+// elsewhere are handed back by the worker and move to that show's waiter, a
+// lane of its own with a connection of its own, which later commands for that
+// show join, until none is left.
+//
+//	Do ──▶ queue ──▶ lane: claim ─▶ work ─▶ answer
+//	                            └─ show busy ─▶ waiter of the show: wait ─▶ work ─▶ answer
+//
+// The package knows nothing of shows but their ids, and nothing of Postgres.
+package lanes
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+)
+
+// Config bounds the lanes. Zero values take the defaults.
+type Config struct {
+	Lanes      int           // lanes, each with a connection; default 4
+	BatchMax   int           // commands in a batch; default 256
+	QueueMax   int           // commands waiting in front of one lane; default 4096
+	WaitersMax int           // shows waited for at once, each with a connection; default 8
+	Timeout    time.Duration // how long a command may wait for its show, queue and lock; default 2 s, at most 5 s
+	AnswerMax  time.Duration // how long Do waits for a batch that has begun; default 15 s
+	Observer   Observer      // nil: nobody looks
+}
+
+// Observer is told about batches. Its methods must not block.
+type Observer interface {
+	// Batch reports a batch that was worked: the lane (-1: a waiter), how many
+	// commands it had, how long the first of them had queued, how many are
+	// queued behind it, and how long the work took.
+	Batch(lane, size int, waited time.Duration, queued int, took time.Duration)
+}
+
+// A Worker works batches, one at a time. It is used by one goroutine.
+type Worker[C, R any] interface {
+	// Work answers the calls of a batch. It returns those whose show is locked
+	// elsewhere, unanswered. ctx ends when the process must stop at once.
+	Work(ctx context.Context, batch []*Call[C, R]) (busy []*Call[C, R])
+	Close()
+}
+
+// Open makes a worker: for a lane, or, when waiting, for a waiter.
+type Open[C, R any] func(waiting bool) Worker[C, R]
+
+// The states of a call.
+const (
+	queued int32 = iota
+	begun
+	dropped
+)
+
+// Call is one command on its way.
+type Call[C, R any] struct {
+	Show     uuid.UUID
+	Command  C
+	Deadline time.Time // past it the command is not begun any more
+
+	ctx      context.Context
+	entered  time.Time
+	state    atomic.Int32
+	answered bool // used by the worker's goroutine only
+	done     chan struct{}
+	result   R
+	err      error
+}
+
+// Answer gives the call its result. Only the first answer counts.
+func (c *Call[C, R]) Answer(r R, err error) {
+	if c.answered {
+		return
+	}
+	c.answered = true
+	c.result, c.err = r, err
+	close(c.done)
+}
+
+// Answered says whether the call has its result. For the worker only.
+func (c *Call[C, R]) Answered() bool { return c.answered }
+
+// claim takes the call out of its caller's hands to be worked. A call that is
+// too late, or whose caller has gone, is answered instead.
+func (c *Call[C, R]) claim(now time.Time) bool {
+	if !c.state.CompareAndSwap(queued, begun) {
+		return false // its caller gave up
+	}
+	var zero R
+	switch {
+	case c.ctx.Err() != nil:
+		c.Answer(zero, unavailable("none", "The caller went away; nothing was done."))
+	case now.After(c.Deadline):
+		c.Answer(zero, lockTimeout())
+	default:
+		return true
+	}
+	return false
+}
+
+func lockTimeout() error {
+	return boxoffice.Refuse(boxoffice.CodeLockTimeout, "The show was busy for too long; nothing was done.")
+}
+
+// Set is a set of lanes.
+type Set[C, R any] struct {
+	cfg  Config
+	open Open[C, R]
+
+	lanes []chan *Call[C, R]
+
+	mu      sync.RWMutex
+	stopped bool
+	waiters map[uuid.UUID]*waiter[C, R]
+	waiting sync.WaitGroup
+}
+
+type waiter[C, R any] struct{ calls []*Call[C, R] }
+
+// New makes a set of lanes; [Set.Run] works them.
+func New[C, R any](cfg Config, open Open[C, R]) *Set[C, R] {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&cfg.Lanes, 4)
+	def(&cfg.BatchMax, 256)
+	def(&cfg.QueueMax, 4096)
+	def(&cfg.WaitersMax, 8)
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 2 * time.Second
+	}
+	cfg.Timeout = min(cfg.Timeout, 5*time.Second)
+	if cfg.AnswerMax <= 0 {
+		cfg.AnswerMax = 15 * time.Second
+	}
+	s := &Set[C, R]{cfg: cfg, open: open, waiters: map[uuid.UUID]*waiter[C, R]{}}
+	for range cfg.Lanes {
+		s.lanes = append(s.lanes, make(chan *Call[C, R], cfg.QueueMax))
+	}
+	return s
+}
+
+// Config returns the bounds in force.
+func (s *Set[C, R]) Config() Config { return s.cfg }
+
+// Do sends a command through its show's lane and returns what became of it.
+//
+// Errors: OVERLOADED when the queue is full, LOCK_TIMEOUT when the show was not
+// had in time, both with nothing done; UNAVAILABLE with outcome "none" when the
+// set is stopping, with outcome "unknown" when ctx or the wait for an answer
+// ended while the command was being worked.
+func (s *Set[C, R]) Do(ctx context.Context, show uuid.UUID, cmd C) (R, error) {
+	now := time.Now()
+	c := &Call[C, R]{Show: show, Command: cmd, Deadline: now.Add(s.cfg.Timeout), ctx: ctx, entered: now, done: make(chan struct{})}
+	var zero R
+	if err := s.enter(c); err != nil {
+		return zero, err
+	}
+	timer := time.NewTimer(s.cfg.Timeout)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return c.result, c.err
+	case <-timer.C:
+		if c.state.CompareAndSwap(queued, dropped) {
+			return zero, lockTimeout()
+		}
+	case <-ctx.Done():
+		if c.state.CompareAndSwap(queued, dropped) {
+			return zero, unavailable("none", "The caller went away; nothing was done.")
+		}
+		return zero, unavailable("unknown", "The caller went away while the command was being worked.")
+	}
+	timer.Reset(s.cfg.AnswerMax)
+	select {
+	case <-c.done:
+		return c.result, c.err
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return zero, unavailable("unknown", "The database did not answer in time. Retry with the same Idempotency-Key.")
+}
+
+func unavailable(outcome, detail string) error {
+	e := boxoffice.Refuse(boxoffice.CodeUnavailable, "%s", detail)
+	e.Facts.Outcome = outcome
+	return e
+}
+
+// enter puts a call into its waiter's queue, if its show has a waiter, else
+// into its lane's.
+func (s *Set[C, R]) enter(c *Call[C, R]) error {
+	s.mu.RLock()
+	if s.waiters[c.Show] == nil {
+		defer s.mu.RUnlock()
+		return s.enqueue(c)
+	}
+	s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch joined, full := s.join(c); {
+	case full:
+		return overloaded()
+	case joined:
+		return nil
+	}
+	return s.enqueue(c)
+}
+
+// enqueue puts a call into its lane's queue. s.mu is held, so that the queue
+// is not closed meanwhile.
+func (s *Set[C, R]) enqueue(c *Call[C, R]) error {
+	if s.stopped {
+		return unavailable("none", "This instance is stopping; nothing was done.")
+	}
+	select {
+	case s.lanes[laneOf(c.Show, len(s.lanes))] <- c:
+		return nil
+	default:
+		return overloaded()
+	}
+}
+
+func overloaded() error {
+	return boxoffice.Refuse(boxoffice.CodeOverloaded, "The queue in front of this show is full; nothing was done.")
+}
+
+// join adds a call to its show's waiter, if there is one still. s.mu is held.
+func (s *Set[C, R]) join(c *Call[C, R]) (joined, full bool) {
+	w := s.waiters[c.Show]
+	if w == nil || s.stopped {
+		return false, false
+	}
+	if len(w.calls) >= s.cfg.QueueMax {
+		return false, true
+	}
+	w.calls = append(w.calls, c)
+	return true, false
+}
+
+func laneOf(show uuid.UUID, n int) int {
+	return int(binary.BigEndian.Uint64(show[8:]) % uint64(n))
+}
+
+// Run works the lanes until ctx ends. Then no new command is accepted, those
+// that have queued are worked, and Run returns.
+func (s *Set[C, R]) Run(ctx context.Context) error {
+	work := context.WithoutCancel(ctx)
+	var group sync.WaitGroup
+	for i := range s.lanes {
+		group.Go(func() { s.lane(work, i) })
+	}
+	<-ctx.Done()
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	// Nobody sends any more: enter holds the lock while it does.
+	for _, lane := range s.lanes {
+		close(lane)
+	}
+	group.Wait()
+	s.waiting.Wait()
+	return nil
+}
+
+// lane works one lane until its queue is closed and empty.
+func (s *Set[C, R]) lane(ctx context.Context, i int) {
+	w := s.open(false)
+	defer w.Close()
+	queue := s.lanes[i]
+	batch := make([]*Call[C, R], 0, s.cfg.BatchMax)
+	for first := range queue {
+		batch = append(batch[:0], first)
+	fill:
+		for len(batch) < s.cfg.BatchMax {
+			select {
+			case c, ok := <-queue:
+				if !ok {
+					break fill
+				}
+				batch = append(batch, c)
+			default:
+				break fill
+			}
+		}
+		for _, c := range s.work(ctx, w, i, batch, len(queue)) {
+			s.wait(ctx, c)
+		}
+		clear(batch)
+	}
+}
+
+var errUnanswered = errors.New("lanes: the worker left a call unanswered")
+
+// work claims what is still wanted of a batch, works it, and returns the calls
+// whose show is busy, claimable again.
+func (s *Set[C, R]) work(ctx context.Context, w Worker[C, R], lane int, batch []*Call[C, R], behind int) []*Call[C, R] {
+	start := time.Now()
+	live := batch[:0]
+	for _, c := range batch {
+		if c.claim(start) {
+			live = append(live, c)
+		}
+	}
+	if len(live) == 0 {
+		return nil
+	}
+	busy := w.Work(ctx, live)
+	for _, c := range busy {
+		c.state.Store(queued)
+	}
+	for _, c := range live {
+		if !c.answered && c.state.Load() == begun {
+			var zero R
+			c.Answer(zero, errUnanswered)
+		}
+	}
+	if s.cfg.Observer != nil {
+		s.cfg.Observer.Batch(lane, len(live)-len(busy), start.Sub(live[0].entered), behind, time.Since(start))
+	}
+	return busy
+}
+
+// wait hands a call to its show's waiter, which is started if need be.
+func (s *Set[C, R]) wait(ctx context.Context, c *Call[C, R]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.waiters[c.Show]
+	switch {
+	case w != nil && len(w.calls) < s.cfg.QueueMax:
+		w.calls = append(w.calls, c)
+		return
+	case w != nil || len(s.waiters) >= s.cfg.WaitersMax:
+		if c.state.CompareAndSwap(queued, begun) {
+			var zero R
+			c.Answer(zero, overloaded())
+		}
+		return
+	}
+	w = &waiter[C, R]{calls: []*Call[C, R]{c}}
+	s.waiters[c.Show] = w
+	s.waiting.Go(func() { s.runWaiter(ctx, c.Show, w) })
+}
+
+// runWaiter works one show until nobody waits for it any more.
+func (s *Set[C, R]) runWaiter(ctx context.Context, show uuid.UUID, w *waiter[C, R]) {
+	worker := s.open(true)
+	defer worker.Close()
+	for {
+		s.mu.Lock()
+		n := min(len(w.calls), s.cfg.BatchMax)
+		batch := w.calls[:n:n]
+		w.calls = w.calls[n:]
+		if n == 0 {
+			delete(s.waiters, show)
+			s.mu.Unlock()
+			return
+		}
+		behind := len(w.calls)
+		s.mu.Unlock()
+		busy := s.work(ctx, worker, -1, batch, behind)
+		if len(busy) > 0 {
+			s.mu.Lock()
+			w.calls = append(append(make([]*Call[C, R], 0, len(busy)+len(w.calls)), busy...), w.calls...)
+			s.mu.Unlock()
+		}
+	}
+}

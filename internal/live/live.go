@@ -1,0 +1,231 @@
+package live
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+)
+
+// Limits.
+const (
+	showsMax    = 4096            // shows kept
+	placesMax   = 2_000_000       // seats of all kept shows together; some 60 bytes each
+	changesMax  = 2000            // log entries that are followed; more, and reading all is cheaper
+	checkMax    = time.Second     // for one question to the database; then the last map is served, marked stale
+	readMax     = 5 * time.Second // for reading a whole map
+	trustMax    = time.Minute     // a map that old is read as a whole again, in case somebody changed rows by hand
+	waitMax     = time.Second     // how long a read waits for a version
+	waitBetween = 50 * time.Millisecond
+)
+
+// Loader reads shows from the database. A show that does not exist is
+// NOT_FOUND. What one call returns is of one snapshot.
+type Loader interface {
+	// ReadSeatMap reads a whole map.
+	ReadSeatMap(ctx context.Context, show uuid.UUID) (*Map, error)
+	// ReadSeatMapChanges reads what was logged after a version, at most so many
+	// entries.
+	ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after int64, most int) (*Delta, error)
+}
+
+// Maps are the maps of the shows that are being looked at. It is safe for
+// concurrent use, and works nothing by itself: it moves when it is read.
+type Maps struct {
+	loader Loader
+
+	mu     sync.Mutex
+	shows  map[uuid.UUID]*show
+	recent *list.List // of *show, the one read last in front
+	places int        // of all shows
+
+	showsMax, placesMax int
+}
+
+// New makes an empty set of maps.
+func New(loader Loader) *Maps {
+	return &Maps{loader: loader, shows: map[uuid.UUID]*show{}, recent: list.New(), showsMax: showsMax, placesMax: placesMax}
+}
+
+// show is one show's map and who waits for it.
+type show struct {
+	id     uuid.UUID
+	place  *list.Element
+	places int // what it counts for in Maps.places
+
+	mu            sync.Mutex
+	running, next *check
+
+	// Only the running check uses these.
+	m       *Map
+	view    *View
+	read    time.Time // when m was read as a whole
+	checked time.Time // when m was last known to be right
+}
+
+// check is one question to the database, and its answer.
+type check struct {
+	done chan struct{}
+	view *View
+	err  error
+}
+
+// Read returns the map of a show as it is now: with everything in it that was
+// acknowledged before the call, on any instance. While the database is away it
+// returns what was known last, marked stale, if anything was.
+func (ms *Maps) Read(ctx context.Context, id uuid.UUID) (*View, error) {
+	s := ms.show(id)
+	c := s.join(ms)
+	select {
+	case <-c.done:
+		return c.view, c.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ReadVersion is Read that waits up to a second for the show to reach a
+// version, and then returns what there is.
+func (ms *Maps) ReadVersion(ctx context.Context, id uuid.UUID, version int64) (*View, error) {
+	deadline := time.Now().Add(waitMax)
+	for {
+		v, err := ms.Read(ctx, id)
+		if err != nil || v.Version >= version || v.Stale || time.Now().Add(waitBetween).After(deadline) {
+			return v, err
+		}
+		select {
+		case <-time.After(waitBetween):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// show finds or begins the entry of a show.
+func (ms *Maps) show(id uuid.UUID) *show {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	s := ms.shows[id]
+	if s == nil {
+		s = &show{id: id}
+		s.place = ms.recent.PushFront(s)
+		ms.shows[id] = s
+		ms.shed()
+		return s
+	}
+	ms.recent.MoveToFront(s.place)
+	return s
+}
+
+// kept counts the places of a show that was just read.
+func (ms *Maps) kept(s *show) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if ms.shows[s.id] != s {
+		return // it was dropped meanwhile
+	}
+	ms.places += len(s.m.States) - s.places
+	s.places = len(s.m.States)
+	ms.shed()
+}
+
+// shed drops the shows that nobody has read for longest until the rest is
+// within the limits. A dropped show's readers are served all the same.
+func (ms *Maps) shed() {
+	for ms.recent.Len() > 1 && (ms.recent.Len() > ms.showsMax || ms.places > ms.placesMax) {
+		ms.drop(ms.recent.Back().Value.(*show))
+	}
+}
+
+// drop forgets a show.
+func (ms *Maps) drop(s *show) {
+	if ms.shows[s.id] == s {
+		delete(ms.shows, s.id)
+		ms.recent.Remove(s.place)
+		ms.places -= s.places
+	}
+}
+
+// join returns a check that has not begun yet: one that has may have asked
+// before what the caller wants to see was there.
+func (s *show) join(ms *Maps) *check {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		s.running = &check{done: make(chan struct{})}
+		go s.run(ms, s.running)
+		return s.running
+	}
+	if s.next == nil {
+		s.next = &check{done: make(chan struct{})}
+	}
+	return s.next
+}
+
+// run makes checks, one after the other, until nobody waits for one.
+func (s *show) run(ms *Maps, c *check) {
+	for c != nil {
+		c.view, c.err = s.check(ms)
+		close(c.done)
+		s.mu.Lock()
+		s.running, s.next = s.next, nil
+		c = s.running
+		s.mu.Unlock()
+	}
+}
+
+// check brings the map up to date and looks at it. It belongs to nobody's
+// request, since many wait for it.
+func (s *show) check(ms *Maps) (*View, error) {
+	err := s.refresh(ms)
+	switch {
+	case err == nil:
+		if s.view == nil || !s.view.holds(s.m, s.m.Now) {
+			s.view = s.m.At(s.m.Now)
+		}
+		return s.view, nil
+	case boxoffice.CodeOf(err) == boxoffice.CodeNotFound:
+		ms.mu.Lock()
+		defer ms.mu.Unlock()
+		ms.drop(s)
+		return nil, err
+	case s.m == nil:
+		return nil, err
+	}
+	// The database's clock goes on; ours tells by how much.
+	age := time.Since(s.checked)
+	v := s.m.At(s.m.Now.Add(age))
+	v.Stale, v.Age = true, age
+	return v, nil
+}
+
+// refresh follows the log, or reads everything when it cannot.
+func (s *show) refresh(ms *Maps) error {
+	if s.m != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), checkMax)
+		defer cancel()
+		d, err := ms.loader.ReadSeatMapChanges(ctx, s.id, s.m.Version, changesMax)
+		if err != nil {
+			return err
+		}
+		if s.m.follows(d) && time.Since(s.read) < trustMax {
+			s.m.apply(d)
+			s.checked = time.Now()
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readMax)
+	defer cancel()
+	m, err := ms.loader.ReadSeatMap(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	s.m, s.view = m, nil
+	s.read, s.checked = time.Now(), time.Now()
+	ms.kept(s)
+	return nil
+}

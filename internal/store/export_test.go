@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/lanes"
+)
+
+// Do sends a command through the lanes as the store's own methods do.
+func (s *Store) Do(ctx context.Context, show uuid.UUID, cmd boxoffice.Command) (boxoffice.Outcome, error) {
+	return s.do(ctx, show, &laneCommand{Command: cmd})
+}
+
+// PerRequest works commands one transaction each, with the lanes' own
+// statements, locks and round trips, and without lanes: what the benchmarks
+// compare with. Requests share n connections and wait for the show's lock.
+type PerRequest struct {
+	conns []*lanes.Set[*laneCommand, boxoffice.Outcome]
+	next  atomic.Uint64
+	stop  func()
+	done  sync.WaitGroup
+}
+
+// NewPerRequest makes n connections, each of which works one command at a time.
+func NewPerRequest(s *Store, n int) *PerRequest {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &PerRequest{stop: cancel}
+	for range n {
+		set := lanes.New(lanes.Config{Lanes: 1, BatchMax: 1, QueueMax: 1 << 16, Timeout: 5 * time.Second, AnswerMax: time.Minute},
+			func(bool) lanes.Worker[*laneCommand, boxoffice.Outcome] { return s.openLane(true) })
+		p.conns = append(p.conns, set)
+		p.done.Go(func() { set.Run(ctx) })
+	}
+	return p
+}
+
+// Do works a command on the next connection.
+func (p *PerRequest) Do(ctx context.Context, show uuid.UUID, cmd boxoffice.Command) (boxoffice.Outcome, error) {
+	return p.conns[p.next.Add(1)%uint64(len(p.conns))].Do(ctx, show, &laneCommand{Command: cmd})
+}
+
+// Close ends the connections.
+func (p *PerRequest) Close() {
+	p.stop()
+	p.done.Wait()
+}

@@ -1,0 +1,517 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/sql/queries"
+)
+
+var (
+	sqlShowHeadsUpdate    = queries.Must("show_heads_update")
+	sqlShowsRedefine      = queries.Must("shows_redefine")
+	sqlShowsPublishEvent  = queries.Must("shows_publish_event")
+	sqlShowPricesDelete   = queries.Must("show_prices_delete")
+	sqlShowPricesInsert   = queries.Must("show_prices_insert")
+	sqlReservationsInsert = queries.Must("reservations_insert")
+	sqlReservationsUpdate = queries.Must("reservations_update")
+	sqlSeatsUpdate        = queries.Must("seats_update")
+	sqlSeatsInsert        = queries.Must("seats_insert")
+	sqlSeatsDelete        = queries.Must("seats_delete")
+	sqlAreasUpdate        = queries.Must("areas_update")
+	sqlAreasPut           = queries.Must("areas_put")
+	sqlAreasDelete        = queries.Must("areas_delete")
+	sqlBlocksInsert       = queries.Must("blocks_insert")
+	sqlChangesInsert      = queries.Must("changes_insert")
+)
+
+// save writes what was decided and commits.
+func (t *laneTx) save(ctx context.Context, dirty, replayed bool) error {
+	if !dirty {
+		// Nothing to write. A replay says again that something is safe, so it
+		// waits for the standby as the first answer did.
+		if !replayed {
+			return t.exec(ctx, sqlLanesRollback)
+		}
+		b := &pgx.Batch{}
+		b.Queue(sqlLanesWitness).QueryRow(func(row pgx.Row) error { var lsn string; return row.Scan(&lsn) })
+		return t.commit(ctx, b)
+	}
+	var ends []Ending
+	for _, sh := range t.shows {
+		for _, at := range sh.did.Ends {
+			ends = append(ends, Ending{sh.id, at})
+		}
+		if err := t.saveShow(ctx, sh); err != nil {
+			return err
+		}
+	}
+	if len(ends) > 0 && t.w.s.cfg.Jobs != nil {
+		ctx, cancel := context.WithTimeout(ctx, roundTripMax)
+		defer cancel()
+		if err := t.w.s.cfg.Jobs.ScheduleExpiry(ctx, laneConn{t.w.conn}, ends); err != nil {
+			return err
+		}
+	}
+	b := &pgx.Batch{}
+	t.saveHeads(b)
+	t.saveUpdated(b)
+	t.savePlaced(b)
+	t.saveSeats(b)
+	t.saveAreas(b)
+	t.saveLog(b)
+	if err := t.saveReceipts(b); err != nil {
+		return err
+	}
+	return t.commit(ctx, b)
+}
+
+// commit sends the last pipeline. Its wait has no deadline that a caller set:
+// a cancel during COMMIT would let Postgres give up the standby and still
+// acknowledge.
+func (t *laneTx) commit(ctx context.Context, b *pgx.Batch) error {
+	committed := false
+	b.Queue(sqlLanesCommit).Exec(func(tag pgconn.CommandTag) error {
+		// COMMIT of a failed transaction answers ROLLBACK, without an error.
+		if committed = tag.String() == "COMMIT"; !committed {
+			return fmt.Errorf("commit answered %s", tag)
+		}
+		return nil
+	})
+	t.sent = true
+	return t.send(context.WithoutCancel(ctx), b)
+}
+
+func (t *laneTx) exec(ctx context.Context, sql string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, roundTripMax)
+	defer cancel()
+	_, err := t.w.conn.Exec(ctx, sql, args...)
+	return err
+}
+
+// exactly refuses a statement that did not change the rows it was meant to.
+func exactly(b *pgx.Batch, n int, what, sql string, args ...any) {
+	b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
+		if got := tag.RowsAffected(); got != int64(n) {
+			return fmt.Errorf("%s: changed %d rows, not %d", what, got, n)
+		}
+		return nil
+	})
+}
+
+func (t *laneTx) saveHeads(b *pgx.Batch) {
+	var ids []uuid.UUID
+	var versions, defs []int64
+	var nows []time.Time
+	for _, sh := range t.shows {
+		if !sh.did.Dirty {
+			continue
+		}
+		def := sh.def
+		if sh.did.Terms != nil {
+			def = sh.did.Terms.Definition
+		}
+		ids, versions = append(ids, sh.id), append(versions, sh.did.Version)
+		nows, defs = append(nows, sh.state.Now), append(defs, def)
+	}
+	if len(ids) > 0 {
+		exactly(b, len(ids), "show heads", sqlShowHeadsUpdate, ids, versions, nows, defs)
+	}
+}
+
+// items are the places of reservations as columns of array literals.
+type items struct {
+	seatNos, seatTypes, seatPrices                                []string
+	areaNos, areaTypes, areaRequested, areaQuantities, areaPrices []string
+}
+
+func (c *items) add(r *boxoffice.Reservation) {
+	c.seatNos = append(c.seatNos, literal(r.Seats, func(b []byte, s boxoffice.SeatLine) []byte { return strconv.AppendInt(b, int64(s.No), 10) }))
+	c.seatTypes = append(c.seatTypes, literal(r.Seats, func(b []byte, s boxoffice.SeatLine) []byte { return appendQuoted(b, s.TicketType) }))
+	c.seatPrices = append(c.seatPrices, literal(r.Seats, func(b []byte, s boxoffice.SeatLine) []byte { return strconv.AppendInt(b, s.PriceMinor, 10) }))
+	c.areaNos = append(c.areaNos, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, int64(a.No), 10) }))
+	c.areaTypes = append(c.areaTypes, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return appendQuoted(b, a.TicketType) }))
+	c.areaRequested = append(c.areaRequested, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, int64(a.Requested), 10) }))
+	c.areaQuantities = append(c.areaQuantities, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, int64(a.Quantity), 10) }))
+	c.areaPrices = append(c.areaPrices, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, a.PriceMinor, 10) }))
+}
+
+func (c *items) args() []any {
+	return []any{c.seatNos, c.seatTypes, c.seatPrices, c.areaNos, c.areaTypes, c.areaRequested, c.areaQuantities, c.areaPrices}
+}
+
+// literal writes a Postgres array literal: unnest cannot take apart an array
+// of arrays of different lengths, so each row's array travels as text.
+func literal[T any](list []T, one func([]byte, T) []byte) string {
+	if len(list) == 0 {
+		return "{}"
+	}
+	b := make([]byte, 1, 2+12*len(list))
+	b[0] = '{'
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = one(b, v)
+	}
+	return string(append(b, '}'))
+}
+
+func appendQuoted(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := 0; i < len(s); i++ {
+		if s[i] == '"' || s[i] == '\\' {
+			b = append(b, '\\')
+		}
+		b = append(b, s[i])
+	}
+	return append(b, '"')
+}
+
+func (t *laneTx) savePlaced(b *pgx.Batch) {
+	var shows, ids, orgs []uuid.UUID
+	var customers, currencies []string
+	var created, expires []time.Time
+	var holds, places []int32
+	var staff []bool
+	var blocks []pgtype.UUID
+	var totals []int64
+	var metadata []*string
+	var cols items
+	for _, sh := range t.shows {
+		for _, r := range sh.did.Placed {
+			shows, ids, orgs = append(shows, sh.id), append(ids, r.ID), append(orgs, sh.state.Terms.OrganisationID)
+			customers, currencies = append(customers, r.CustomerID), append(currencies, r.Currency)
+			created, expires = append(created, r.CreatedAt), append(expires, r.ExpiresAt)
+			holds, places = append(holds, int32(r.HoldSeconds)), append(places, int32(r.Places()))
+			staff, blocks = append(staff, r.Staff), append(blocks, nullable(r.BlockID))
+			totals, metadata = append(totals, r.TotalMinor()), append(metadata, jsonOrNil(r.Metadata))
+			cols.add(r)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	args := []any{shows, ids, orgs, customers, created, expires, holds, staff, blocks, currencies, totals, places}
+	exactly(b, len(ids), "reservations placed", sqlReservationsInsert, append(append(args, cols.args()...), metadata)...)
+	// A hold may have been placed and ended within one batch.
+	t.update(b, func(sh *laneShow) []*boxoffice.Reservation {
+		return slices.DeleteFunc(slices.Clone(sh.did.Placed), func(r *boxoffice.Reservation) bool {
+			return r.Status == boxoffice.ReservationActive
+		})
+	})
+}
+
+func (t *laneTx) saveUpdated(b *pgx.Batch) {
+	t.update(b, func(sh *laneShow) []*boxoffice.Reservation { return sh.did.Updated })
+}
+
+func (t *laneTx) update(b *pgx.Batch, which func(*laneShow) []*boxoffice.Reservation) {
+	var shows, ids []uuid.UUID
+	var statuses []string
+	var reasons []*string
+	var expires []time.Time
+	var closed []pgtype.Timestamptz
+	var totals []int64
+	var places []int32
+	var cols items
+	for _, sh := range t.shows {
+		for _, r := range which(sh) {
+			shows, ids = append(shows, sh.id), append(ids, r.ID)
+			statuses, reasons = append(statuses, string(r.Status)), append(reasons, textOrNil(string(r.CloseReason)))
+			expires, closed = append(expires, r.ExpiresAt), append(closed, instant(r.ClosedAt))
+			totals, places = append(totals, r.TotalMinor()), append(places, int32(r.Places()))
+			cols.add(r)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	args := []any{shows, ids, statuses, expires, closed, reasons, totals, places}
+	exactly(b, len(ids), "reservations updated", sqlReservationsUpdate, append(args, cols.args()...)...)
+}
+
+func (t *laneTx) saveSeats(b *pgx.Batch) {
+	var shows []uuid.UUID
+	var nos []int32
+	var states []string
+	var owners, blocks []pgtype.UUID
+	var until []pgtype.Timestamptz
+	for _, sh := range t.shows {
+		for _, s := range sh.did.Seats {
+			shows, nos, states = append(shows, sh.id), append(nos, s.No), append(states, stateText[s.State])
+			owners, blocks = append(owners, nullable(s.ReservationID)), append(blocks, nullable(s.BlockID))
+			until = append(until, instant(s.HeldUntil))
+		}
+	}
+	if len(nos) > 0 {
+		exactly(b, len(nos), "seats", sqlSeatsUpdate, shows, nos, states, owners, until, blocks)
+	}
+}
+
+var stateText = map[byte]string{'a': "a", 'h': "h", 'b': "b", 'x': "x"}
+
+func (t *laneTx) saveAreas(b *pgx.Batch) {
+	var shows []uuid.UUID
+	var nos, capacities, held, booked []int32
+	for _, sh := range t.shows {
+		for _, a := range sh.did.Areas {
+			shows, nos, capacities = append(shows, sh.id), append(nos, a.No), append(capacities, int32(a.Capacity))
+			held, booked = append(held, int32(a.Held)), append(booked, int32(a.Booked))
+		}
+	}
+	if len(nos) > 0 {
+		exactly(b, len(nos), "areas", sqlAreasUpdate, shows, nos, capacities, held, booked)
+	}
+}
+
+func (t *laneTx) saveLog(b *pgx.Batch) {
+	var shows, orgs []uuid.UUID
+	var versions []int64
+	var ns []int32
+	var ats []time.Time
+	var types, actors, reasons []string
+	var reservations, blocks []pgtype.UUID
+	var before, after, seatNos, seatStates, areaNos, areaUnits, details []*string
+	var expires []pgtype.Timestamptz
+	number := func(b []byte, n int32) []byte { return strconv.AppendInt(b, int64(n), 10) }
+	list := func(l []int32) *string {
+		if len(l) == 0 {
+			return nil
+		}
+		s := literal(l, number)
+		return &s
+	}
+	for _, sh := range t.shows {
+		for i := range sh.did.Log {
+			c := &sh.did.Log[i]
+			shows, orgs = append(shows, sh.id), append(orgs, sh.state.Terms.OrganisationID)
+			versions, ns, ats = append(versions, c.Version), append(ns, int32(c.N)), append(ats, c.At)
+			types, actors, reasons = append(types, string(c.Type)), append(actors, c.Actor), append(reasons, string(c.Reason))
+			reservations, blocks = append(reservations, nullable(c.ReservationID)), append(blocks, nullable(c.BlockID))
+			before, after = append(before, textOrNil(c.Before)), append(after, textOrNil(c.After))
+			expires = append(expires, instant(c.ExpiresAt))
+			seatNos, seatStates = append(seatNos, list(c.SeatNos)), append(seatStates, textOrNil(string(c.SeatStates)))
+			areaNos, areaUnits = append(areaNos, list(c.AreaNos)), append(areaUnits, list(c.AreaUnits))
+			var detail *string
+			if c.Detail != "" {
+				detail = jsonOrNil(map[string]string{"text": c.Detail})
+			}
+			details = append(details, detail)
+		}
+	}
+	if len(shows) > 0 {
+		exactly(b, len(shows), "changes", sqlChangesInsert, shows, versions, ns, orgs, ats, types, actors, reasons, reservations,
+			blocks, before, after, expires, seatNos, seatStates, areaNos, areaUnits, details)
+	}
+}
+
+func (t *laneTx) saveReceipts(b *pgx.Batch) error {
+	var owners, receipts []string
+	var keys, orgs, shows []uuid.UUID
+	var fingerprints [][]byte
+	var ats []time.Time
+	for _, sh := range t.shows {
+		for _, k := range sh.did.Kept {
+			text, err := json.Marshal(k.Receipt)
+			if err != nil {
+				return fmt.Errorf("receipt: %w", err)
+			}
+			owners, receipts = append(owners, k.Key.Owner), append(receipts, string(text))
+			keys, orgs, shows = append(keys, k.Key.Key), append(orgs, sh.state.Terms.OrganisationID), append(shows, sh.id)
+			fingerprints, ats = append(fingerprints, k.Key.Fingerprint[:]), append(ats, k.Receipt.At)
+		}
+	}
+	if len(keys) > 0 {
+		exactly(b, len(keys), "idempotency keys", sqlIdempotencyInsert, owners, keys, orgs, fingerprints, ats, shows, receipts)
+	}
+	return nil
+}
+
+// A Saver saves columns of a show that no rule reads, inside the transaction
+// of the [boxoffice.AmendShow] that carries it.
+type Saver interface {
+	Save(ctx context.Context, tx pgx.Tx, show uuid.UUID) error
+}
+
+// saveShow writes changes of the show itself. They are rare, so each statement
+// may have a round trip of its own.
+func (t *laneTx) saveShow(ctx context.Context, sh *laneShow) error {
+	for _, bl := range sh.did.Blocks {
+		if err := t.exec(ctx, sqlBlocksInsert, sh.id, bl.ID, sh.state.Terms.OrganisationID, bl.Reason, bl.SeatNos, sh.state.Now); err != nil {
+			return err
+		}
+	}
+	terms := sh.did.Terms
+	if terms == nil {
+		return nil
+	}
+	// Several commands of one batch may each have made a definition; only the
+	// last is written, as one step.
+	terms.Definition = sh.def + 1
+	var planID *uuid.UUID
+	if terms.Plan != nil {
+		planID = &terms.Plan.ID
+	}
+	err := t.exec(ctx, sqlShowsRedefine, sh.id, terms.Definition, string(terms.Status), terms.StartsAt, terms.EndsAt,
+		terms.SalesStartAt, terms.SalesEndAt, terms.Currency, terms.HoldSeconds, terms.MaxHoldSeconds,
+		terms.MaxPlacesPerReservation, terms.MaxPlacesPerCustomer, planID)
+	if err != nil {
+		return err
+	}
+	if terms.Status == boxoffice.ShowOnSale {
+		if err := t.exec(ctx, sqlShowsPublishEvent, sh.id); err != nil {
+			return err
+		}
+	}
+	for _, amended := range sh.did.Amended {
+		if saver, ok := amended.Other.(Saver); ok {
+			if err := saver.Save(ctx, laneConn{t.w.conn}, sh.id); err != nil {
+				return err
+			}
+		}
+	}
+	if slices.ContainsFunc(sh.did.Amended, func(a *boxoffice.AmendShow) bool { return a.Prices != nil }) {
+		if err := t.savePrices(ctx, sh.id, terms); err != nil {
+			return err
+		}
+	}
+	return t.savePlan(ctx, sh)
+}
+
+func (t *laneTx) savePrices(ctx context.Context, show uuid.UUID, terms *boxoffice.Terms) error {
+	if err := t.exec(ctx, sqlShowPricesDelete, show); err != nil {
+		return err
+	}
+	var categories, types []string
+	var amounts []int64
+	for k, amount := range terms.Prices {
+		categories, types, amounts = append(categories, k.Category), append(types, k.TicketType), append(amounts, amount)
+	}
+	return t.exec(ctx, sqlShowPricesInsert, show, terms.OrganisationID, categories, types, amounts)
+}
+
+// savePlan writes the rows that a move to another plan brings and takes away.
+// What the move closed is written by the common statements afterwards; here
+// only free rows go, so those that just became free are freed first.
+func (t *laneTx) savePlan(ctx context.Context, sh *laneShow) error {
+	if !slices.ContainsFunc(sh.did.Amended, func(a *boxoffice.AmendShow) bool { return a.Plan != nil }) {
+		return nil
+	}
+	org := sh.state.Terms.OrganisationID
+	if len(sh.did.RemovedSeats) > 0 {
+		n := len(sh.did.RemovedSeats)
+		b := &pgx.Batch{}
+		exactly(b, n, "seats freed by the plan", sqlSeatsUpdate, repeat(sh.id, n), sh.did.RemovedSeats, repeat("a", n),
+			make([]pgtype.UUID, n), make([]pgtype.Timestamptz, n), make([]pgtype.UUID, n))
+		exactly(b, n, "seats removed by the plan", sqlSeatsDelete, sh.id, sh.did.RemovedSeats)
+		if err := t.send(ctx, b); err != nil {
+			return err
+		}
+	}
+	if len(sh.did.AddedSeats) > 0 {
+		if err := t.exec(ctx, sqlSeatsInsert, sh.id, org, sh.did.AddedSeats); err != nil {
+			return err
+		}
+	}
+	for _, a := range sh.did.Areas {
+		if err := t.exec(ctx, sqlAreasPut, sh.id, org, a.No, a.ID, a.Name, a.Category, a.Capacity, a.Held, a.Booked); err != nil {
+			return err
+		}
+	}
+	if len(sh.did.RemovedAreas) > 0 {
+		return t.exec(ctx, sqlAreasDelete, sh.id, sh.did.RemovedAreas)
+	}
+	return nil
+}
+
+func repeat[T any](v T, n int) []T {
+	s := make([]T, n)
+	for i := range s {
+		s[i] = v
+	}
+	return s
+}
+
+func nullable(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: id != uuid.Nil} }
+
+func instant(t time.Time) pgtype.Timestamptz { return pgtype.Timestamptz{Time: t, Valid: !t.IsZero()} }
+
+func textOrNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// jsonOrNil is a JSON object of strings with its keys in order, or nil.
+func jsonOrNil(m map[string]string) *string {
+	if len(m) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for i, k := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			b.WriteByte(',')
+		} else {
+			b.WriteByte('{')
+		}
+		key, _ := json.Marshal(k)
+		value, _ := json.Marshal(m[k])
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	s := b.String()
+	return &s
+}
+
+// laneConn lends the lane's connection, in its open transaction, to code that
+// wants a pgx.Tx. Only the lane itself ends the transaction.
+type laneConn struct{ conn *pgx.Conn }
+
+var errLaneTx = errors.New("store: the lane ends its own transaction")
+
+func (c laneConn) Begin(context.Context) (pgx.Tx, error) { return nil, errLaneTx }
+func (c laneConn) Commit(context.Context) error          { return errLaneTx }
+func (c laneConn) Rollback(context.Context) error        { return errLaneTx }
+func (c laneConn) LargeObjects() pgx.LargeObjects        { panic(errLaneTx) }
+func (c laneConn) Conn() *pgx.Conn                       { return c.conn }
+
+func (c laneConn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return c.conn.Exec(ctx, sql, args...)
+}
+
+func (c laneConn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return c.conn.Query(ctx, sql, args...)
+}
+
+func (c laneConn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return c.conn.QueryRow(ctx, sql, args...)
+}
+
+func (c laneConn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	return c.conn.SendBatch(ctx, b)
+}
+
+func (c laneConn) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
+	return c.conn.CopyFrom(ctx, table, columns, rows)
+}
+
+func (c laneConn) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
+	return c.conn.Prepare(ctx, name, sql)
+}

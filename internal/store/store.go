@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/lanes"
+)
+
+// Config says where the database is and how much of it to use.
+type Config struct {
+	URL        string // role rowlock_app; may go through PgBouncer in transaction mode
+	LaneURL    string // role rowlock_lane, direct; "": URL
+	ReplicaURL string // for catalogue reads; "": URL
+	PoolMax    int32  // connections for requests; 0: 16
+	Lanes      lanes.Config
+	Jobs       Scheduler // schedules expiry jobs in the lane's transaction; nil: none are (tests)
+	Log        *slog.Logger
+	Observer   Observer // what the lanes do, for metrics; nil: nobody looks
+	// LaneDial is how lanes connect; nil: as usual. Fault tests cut the line with it.
+	LaneDial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Scheduler puts jobs on the queue, inside the transaction that makes them
+// necessary. The jobs package implements it: imports only go down.
+type Scheduler interface {
+	// ScheduleExpiry inserts one job for each (show, instant): at that instant
+	// the holds of that show which ended are closed.
+	ScheduleExpiry(ctx context.Context, tx pgx.Tx, ends []Ending) error
+}
+
+// Ending is an instant at which holds of a show end.
+type Ending struct {
+	ShowID uuid.UUID
+	At     time.Time // database clock
+}
+
+// Observer is told what happens in the store. Its methods must not block.
+type Observer interface {
+	lanes.Observer
+	Hold(outcome string) // "created" or the refusal's code, for each placing
+}
+
+// Store is the database with its rules: one exported method is one use case
+// and one transaction. It is safe for concurrent use.
+type Store struct {
+	cfg     Config
+	pool    *pgxpool.Pool
+	replica *pgxpool.Pool
+	lanes   *lanes.Set[*laneCommand, boxoffice.Outcome]
+	terms   *termsCache
+	counts  *countsCache
+	log     *slog.Logger
+}
+
+// Open connects to the database. It starts nothing that works by itself: see
+// [Store.Run].
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.LaneURL == "" {
+		cfg.LaneURL = cfg.URL
+	}
+	if cfg.PoolMax == 0 {
+		cfg.PoolMax = 16
+	}
+	pool, err := openPool(ctx, cfg.URL, cfg.PoolMax)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{cfg: cfg, pool: pool, replica: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache()}
+	if cfg.ReplicaURL != "" {
+		if s.replica, err = openPool(ctx, cfg.ReplicaURL, cfg.PoolMax); err != nil {
+			pool.Close()
+			return nil, err
+		}
+	}
+	if cfg.Observer != nil && cfg.Lanes.Observer == nil {
+		cfg.Lanes.Observer = cfg.Observer
+	}
+	s.lanes = lanes.New(cfg.Lanes, s.openLane)
+	return s, nil
+}
+
+func openPool(ctx context.Context, url string, most int32) (*pgxpool.Pool, error) {
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database URL: %w", err)
+	}
+	c.MaxConns = most
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	return pool, nil
+}
+
+// Run works the lanes until ctx ends; then it lets what has queued finish.
+func (s *Store) Run(ctx context.Context) error { return s.lanes.Run(ctx) }
+
+// Close closes the pools. Call it after Run has returned.
+func (s *Store) Close() {
+	s.pool.Close()
+	if s.replica != s.pool {
+		s.replica.Close()
+	}
+}
+
+// Pools returns the connection pools by name, for metrics.
+func (s *Store) Pools() map[string]*pgxpool.Pool {
+	m := map[string]*pgxpool.Pool{"requests": s.pool}
+	if s.replica != s.pool {
+		m["replica"] = s.replica
+	}
+	return m
+}
+
+// Ready reports whether the database can be reached and is writable.
+func (s *Store) Ready(ctx context.Context) error {
+	var readOnly bool
+	err := s.pool.QueryRow(ctx, sqlServiceReady).Scan(&readOnly)
+	if err == nil && readOnly {
+		err = errors.New("the database is read-only")
+	}
+	return err
+}
+
+// NewID makes a UUIDv7, whose order is that of creation to the millisecond.
+func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

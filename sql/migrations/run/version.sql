@@ -1,0 +1,2 @@
+-- The number of the last migration that ran.
+select version from public.schema_version;

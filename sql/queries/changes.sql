@@ -1,0 +1,58 @@
+-- The change log.
+
+-- name: changes_insert
+-- $1 show_id[], $2 version[], $3 n[], $4 organisation_id[], $5 at[], $6 type[], $7 actor[], $8 reason[], $9 reservation_id[],
+-- $10 block_id[], $11 before_status[], $12 after_status[], $13 expires_at[], $14 seat_nos[], $15 seat_states[],
+-- $16 area_nos[], $17 area_units[] as array literals, $18 detail[].
+insert into changes (show_id, version, n, organisation_id, at, type, actor, reason, reservation_id,
+       block_id, before_status, after_status, expires_at, seat_nos, seat_states, area_nos, area_units, detail)
+select w.show_id, w.version, w.n, w.organisation_id, w.at, w.type, w.actor, w.reason, w.reservation_id,
+       w.block_id, w.before_status, w.after_status, w.expires_at,
+       w.seat_nos::int[], w.seat_states, w.area_nos::int[], w.area_units::int[], w.detail::jsonb
+  from unnest($1::uuid[], $2::bigint[], $3::int[], $4::uuid[], $5::timestamptz[], $6::text[], $7::text[], $8::text[], $9::uuid[],
+              $10::uuid[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::text[],
+              $16::text[], $17::text[], $18::text[])
+    as w(show_id, version, n, organisation_id, at, type, actor, reason, reservation_id,
+         block_id, before_status, after_status, expires_at, seat_nos, seat_states, area_nos, area_units, detail);
+
+-- name: changes_of_show
+-- A page of one show's log. A show's versions are made one after the other under its lock, so their order is the order
+-- in which they became visible. $1 organisation_id, $2 show_id, $3 version and $4 n to go on after, or null,
+-- $5 seat_id, $6 reservation_id, $7 booking_id, $8 type, $9 actor, $10 since: each or null, $11 how many.
+select c.xid::text, c.show_id, c.version, c.n, c.at, c.type, c.actor, c.reason, c.reservation_id, c.block_id, c.booking_id,
+       c.before_status, c.after_status, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.detail ->> 'text'
+  from changes c
+ where c.organisation_id = $1 and c.show_id = $2
+   and ($3::bigint is null or (c.version, c.n) > ($3, $4::int))
+   and ($5::uuid is null or exists (
+         select from hall_seats h join shows s on s.hall_id = h.hall_id
+          where h.seat_id = $5 and s.show_id = c.show_id and c.seat_nos @> array[h.seat_no]))
+   and ($6::uuid is null or c.reservation_id = $6)
+   and ($7::uuid is null or c.booking_id = $7)
+   and ($8::text is null or c.type = $8)
+   and ($9::text is null or c.actor = $9)
+   and ($10::timestamptz is null or c.at >= $10)
+ order by c.version, c.n
+ limit $11;
+
+-- name: changes_list
+-- A page of the log of all shows, in an order that never has to be read again: by writing transaction, and only of
+-- those before the oldest that is still running. What a slow transaction commits late would otherwise be behind readers
+-- who are past it, for ever. $1 organisation_id, $2 xid, $3 show_id, $4 version and $5 n to go on after, or null,
+-- $6 seat_id, $7 booking_id, $8 type, $9 actor, $10 since: each or null, $11 how many.
+select c.xid::text, c.show_id, c.version, c.n, c.at, c.type, c.actor, c.reason, c.reservation_id, c.block_id, c.booking_id,
+       c.before_status, c.after_status, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.detail ->> 'text'
+  from changes c
+ where c.organisation_id = $1
+   and c.xid < pg_snapshot_xmin(pg_current_snapshot())
+   and c.xid >= coalesce($2::text, '0')::xid8
+   and ($2::text is null or (c.xid, c.show_id, c.version, c.n) > ($2::text::xid8, $3::uuid, $4::bigint, $5::int))
+   and ($6::uuid is null or exists (
+         select from hall_seats h join shows s on s.hall_id = h.hall_id
+          where h.seat_id = $6 and s.show_id = c.show_id and c.seat_nos @> array[h.seat_no]))
+   and ($7::uuid is null or c.booking_id = $7)
+   and ($8::text is null or c.type = $8)
+   and ($9::text is null or c.actor = $9)
+   and ($10::timestamptz is null or c.at >= $10)
+ order by c.xid, c.show_id, c.version, c.n
+ limit $11;

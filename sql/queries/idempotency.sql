@@ -1,0 +1,21 @@
+-- Idempotency keys.
+
+-- name: idempotency_load
+-- What was answered to the keys, with their place in the arrays (from 1). $1 owner[], $2 key[].
+select w.i, k.fingerprint, k.receipt
+  from unnest($1::text[], $2::uuid[]) with ordinality as w(owner, key, i)
+  join idempotency_keys k on k.owner = w.owner and k.key = w.key;
+
+-- name: idempotency_insert
+-- $1 owner[], $2 key[], $3 organisation_id[], $4 fingerprint[], $5 created_at[] (null: now), $6 show_id[], $7 receipt[].
+insert into idempotency_keys (owner, key, organisation_id, fingerprint, created_at, show_id, receipt)
+select w.owner, w.key, w.organisation_id, w.fingerprint, coalesce(w.created_at, clock_timestamp()), w.show_id, w.receipt
+  from unnest($1::text[], $2::uuid[], $3::uuid[], $4::bytea[], $5::timestamptz[], $6::uuid[], $7::text[])
+    as w(owner, key, organisation_id, fingerprint, created_at, show_id, receipt);
+
+-- name: idempotency_purge
+-- Forgets keys older than 24 hours, at most $1 at a time.
+delete from idempotency_keys
+ where ctid = any (array(
+   select ctid from idempotency_keys
+    where created_at < clock_timestamp() - interval '24 hours' limit $1));

@@ -1,0 +1,56 @@
+-- Seating plans, and the numbers that a hall's seats keep through all of them.
+
+-- name: plans_read
+-- One plan without its places. $1 plan_id.
+select p.organisation_id, p.hall_id, p.version, p.name, p.format, p.seat_count, p.drawing, p.warnings, p.created_at
+  from plans p
+ where p.plan_id = $1;
+
+-- name: plans_public
+-- Whether a published show uses the plan. $1 plan_id.
+select exists (select from shows where plan_id = $1 and status <> 'draft');
+
+-- name: plans_list
+-- The plans of a hall, newest first. $1 hall_id, $2 the version to go on below, or null, $3 how many.
+select p.plan_id, p.version, p.name, p.format, p.seat_count, p.created_at
+  from plans p
+ where p.hall_id = $1 and ($2::int is null or p.version < $2)
+ order by p.version desc
+ limit $3;
+
+-- name: plan_categories_load
+-- $1 plan_id.
+select category_id, name, color from plan_categories where plan_id = $1 order by category_no;
+
+-- name: plan_seats_load
+-- In the document's order. $1 plan_id, $2 hall_id.
+select s.seat_no, h.seat_id, h.section, h.row_name, h.seat_name, s.label, s.category_no, s.kind, s.features, s.x, s.y
+  from plan_seats s
+  join hall_seats h on h.hall_id = $2 and h.seat_no = s.seat_no
+ where s.plan_id = $1
+ order by s.position;
+
+-- name: plan_areas_load
+-- In the document's order. $1 plan_id, $2 hall_id.
+select a.area_no, h.area_id, h.name, a.category_no, a.capacity, a.x, a.y, a.outline
+  from plan_areas a
+  join hall_areas h on h.hall_id = $2 and h.area_no = a.area_no
+ where a.plan_id = $1
+ order by a.position;
+
+-- name: plans_next_version
+-- Asked under the hall's lock. $1 hall_id.
+select coalesce(max(version), 0) + 1 from plans where hall_id = $1;
+
+-- name: hall_seats_load
+-- Every seat the hall ever had. $1 hall_id.
+select seat_no, seat_id, section, row_name, seat_name from hall_seats where hall_id = $1 order by seat_no;
+
+-- name: hall_areas_load
+-- Every area the hall ever had. $1 hall_id.
+select area_no, area_id, name from hall_areas where hall_id = $1 order by area_no;
+
+-- name: plans_insert
+-- $1 plan_id, $2 organisation_id, $3 hall_id, $4 version, $5 name, $6 format, $7 seat_count, $8 drawing, $9 warnings.
+insert into plans (plan_id, organisation_id, hall_id, version, name, format, seat_count, drawing, warnings)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9);

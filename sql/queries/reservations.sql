@@ -1,0 +1,146 @@
+-- Reservations. Every loading statement of the lane returns the same columns.
+
+-- name: reservations_named
+-- The reservations that commands name, locked. $1 show_id[], $2 reservation_id[].
+select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
+       r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
+       r.seat_nos, r.seat_types, r.seat_prices,
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata
+  from unnest($1::uuid[], $2::uuid[]) as w(show_id, reservation_id)
+  join reservations r on r.show_id = w.show_id and r.reservation_id = w.reservation_id
+ order by r.show_id, r.reservation_id
+   for no key update of r;
+
+-- name: reservations_due
+-- The oldest overdue holds of shows that are to be tidied up, locked. $1 show_id[], $2 now[], $3 limit[].
+select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
+       r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
+       r.seat_nos, r.seat_types, r.seat_prices,
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata
+  from unnest($1::uuid[], $2::timestamptz[], $3::int[]) as w(show_id, now, most)
+ cross join lateral (
+   select * from reservations r
+    where r.show_id = w.show_id and r.status = 'active' and r.expires_at <= w.now
+    order by r.expires_at limit w.most) r;
+
+-- name: reservations_due_in_areas
+-- The oldest overdue holds with units of wanted areas, as many as cover what is
+-- short; nothing where nothing is short. $1 show_id[], $2 now[], $3 area_no[], $4 wanted[].
+select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
+       r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
+       r.seat_nos, r.seat_types, r.seat_prices,
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata
+  from unnest($1::uuid[], $2::timestamptz[], $3::int[], $4::int[]) as w(show_id, now, area_no, wanted)
+  join show_areas a on a.show_id = w.show_id and a.area_no = w.area_no
+   and w.wanted > a.capacity - a.held - a.booked
+ cross join lateral (
+   select * from reservations r
+    where r.show_id = w.show_id and r.status = 'active' and r.expires_at <= w.now
+      and r.area_nos @> array[w.area_no]
+    order by r.expires_at
+    limit w.wanted - (a.capacity - a.held - a.booked)) r;
+
+-- name: reservations_places
+-- How many places customers have in shows that limit them: live holds and
+-- bookings. $1 show_id[], $2 now[], $3 customer_id[].
+select w.show_id, w.customer_id, coalesce(sum(r.places), 0)::int
+  from unnest($1::uuid[], $2::timestamptz[], $3::text[]) as w(show_id, now, customer_id)
+  join reservations r on r.customer_id = w.customer_id and r.show_id = w.show_id
+   and (r.status = 'consumed' or (r.status = 'active' and r.expires_at > w.now))
+ group by w.show_id, w.customer_id;
+
+-- name: reservations_exist
+-- Whether a show ever had a hold. $1 show_id.
+select exists (select from reservations where show_id = $1);
+
+-- name: reservations_insert
+-- $1 show_id[], $2 reservation_id[], $3 organisation_id[], $4 customer_id[], $5 created_at[], $6 expires_at[],
+-- $7 hold_seconds[], $8 staff[], $9 block_id[], $10 currency[], $11 total_minor[], $12 places[],
+-- $13-$15 seats as array literals, $16-$20 areas as array literals, $21 metadata[].
+insert into reservations (show_id, reservation_id, organisation_id, customer_id, status, created_at, expires_at,
+       hold_seconds, staff, block_id, currency, total_minor, places,
+       seat_nos, seat_types, seat_prices,
+       area_nos, area_types, area_requested, area_quantities, area_prices, metadata)
+select w.show_id, w.reservation_id, w.organisation_id, w.customer_id, 'active', w.created_at, w.expires_at,
+       w.hold_seconds, w.staff, w.block_id, w.currency, w.total_minor, w.places,
+       w.seat_nos::int[], w.seat_types::text[], w.seat_prices::bigint[],
+       w.area_nos::int[], w.area_types::text[], w.area_requested::int[], w.area_quantities::int[], w.area_prices::bigint[],
+       w.metadata::jsonb
+  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[],
+              $7::int[], $8::boolean[], $9::uuid[], $10::text[], $11::bigint[], $12::int[],
+              $13::text[], $14::text[], $15::text[],
+              $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[])
+    as w(show_id, reservation_id, organisation_id, customer_id, created_at, expires_at,
+         hold_seconds, staff, block_id, currency, total_minor, places,
+         seat_nos, seat_types, seat_prices,
+         area_nos, area_types, area_requested, area_quantities, area_prices, metadata);
+
+-- name: reservations_update
+-- What may change about a reservation. $1 show_id[], $2 reservation_id[], $3 status[], $4 expires_at[], $5 closed_at[],
+-- $6 close_reason[], $7 total_minor[], $8 places[], $9-$11 seats, $12-$16 areas.
+update reservations r
+   set status = w.status, expires_at = w.expires_at, closed_at = w.closed_at, close_reason = w.close_reason,
+       total_minor = w.total_minor, places = w.places,
+       seat_nos = w.seat_nos::int[], seat_types = w.seat_types::text[], seat_prices = w.seat_prices::bigint[],
+       area_nos = w.area_nos::int[], area_types = w.area_types::text[], area_requested = w.area_requested::int[],
+       area_quantities = w.area_quantities::int[], area_prices = w.area_prices::bigint[]
+  from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[],
+              $6::text[], $7::bigint[], $8::int[],
+              $9::text[], $10::text[], $11::text[],
+              $12::text[], $13::text[], $14::text[], $15::text[], $16::text[])
+    as w(show_id, reservation_id, status, expires_at, closed_at,
+         close_reason, total_minor, places,
+         seat_nos, seat_types, seat_prices,
+         area_nos, area_types, area_requested, area_quantities, area_prices)
+ where r.show_id = w.show_id and r.reservation_id = w.reservation_id;
+
+-- name: reservations_show_of
+-- In which show a reservation is. $1 reservation_id.
+select show_id from reservations where reservation_id = $1;
+
+-- name: reservations_read
+-- One reservation and the clock it is judged by. $1 reservation_id.
+select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
+       r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
+       r.seat_nos, r.seat_types, r.seat_prices,
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata,
+       r.organisation_id, h.version, greatest(clock_timestamp(), h.changed_at)
+  from reservations r
+  join show_heads h using (show_id)
+ where r.reservation_id = $1;
+
+-- name: reservations_list
+-- A page of reservations, newest first. $1 organisation_id, $2 show_id or null, $3 status or null ('active' and
+-- 'expired' as a reader sees them), $4 customer_id or null, $5 the last reservation_id of the page before or null,
+-- $6 how many, $7 now or null.
+select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
+       r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
+       r.seat_nos, r.seat_types, r.seat_prices,
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata,
+       r.organisation_id, h.version, greatest(coalesce($7, clock_timestamp()), h.changed_at)
+  from reservations r
+  join show_heads h using (show_id)
+ where r.organisation_id = $1
+   and ($2::uuid is null or r.show_id = $2)
+   and ($4::text is null or r.customer_id = $4)
+   and ($5::uuid is null or r.reservation_id < $5)
+   and ($3::text is null
+        or ($3 = 'active' and r.status = 'active' and r.expires_at > greatest(coalesce($7, clock_timestamp()), h.changed_at))
+        or ($3 = 'expired' and (r.status = 'expired' or (r.status = 'active' and r.expires_at <= greatest(coalesce($7, clock_timestamp()), h.changed_at))))
+        or ($3 not in ('active', 'expired') and r.status = $3))
+ order by r.reservation_id desc
+ limit $6;
+
+-- name: reservations_overdue_shows
+-- Shows with holds that ended before $1 seconds ago and are not closed, the most overdue first, and by how many
+-- seconds. $2 how many shows.
+select r.show_id, extract(epoch from clock_timestamp() - min(r.expires_at))::float8, count(*)::int
+  from reservations r
+ where r.status = 'active' and r.expires_at <= clock_timestamp() - make_interval(secs => $1::float8)
+ group by r.show_id
+ order by min(r.expires_at)
+ limit $2;
+
+-- name: reservations_any_due
+-- Whether a show has anything overdue, asked without a lock. $1 show_id.
+select exists (select from reservations where show_id = $1 and status = 'active' and expires_at <= clock_timestamp());

@@ -1,0 +1,136 @@
+-- Who owns the places of a show.
+
+-- name: seats_read
+-- The wanted seats as they are, with the customer who holds them. Under the show's lock nobody else changes them.
+-- $1 show_id[], $2 seat_no[].
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, r.customer_id
+  from unnest($1::uuid[], $2::int[]) as w(show_id, seat_no)
+  join show_seats s on s.show_id = w.show_id and s.seat_no = w.seat_no
+  left join reservations r on s.state = 'h' and r.show_id = s.show_id and r.reservation_id = s.reservation_id;
+
+-- name: seats_lock_wanted
+-- Locks those of the wanted seats that might be had, in their order, and never waits: a seat that does not come
+-- back is taken. $1 show_id[], $2 seat_no[], $3 now[]; sorted by show and seat.
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id
+  from unnest($1::uuid[], $2::int[], $3::timestamptz[]) as w(show_id, seat_no, now)
+  join show_seats s on s.show_id = w.show_id and s.seat_no = w.seat_no
+ where s.state = 'a' or s.state = 'x' or (s.state = 'h' and s.held_until <= w.now)
+ order by s.show_id, s.seat_no
+   for update of s skip locked;
+
+-- name: seats_lock_owned
+-- Locks the seats of reservations, waiting for them: a release must not lose one. $1 show_id[], $2 reservation_id[].
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id
+  from unnest($1::uuid[], $2::uuid[]) as w(show_id, reservation_id)
+  join reservations r on r.show_id = w.show_id and r.reservation_id = w.reservation_id
+ cross join lateral unnest(r.seat_nos) as n(seat_no)
+  join show_seats s on s.show_id = w.show_id and s.seat_no = n.seat_no
+ order by s.show_id, s.seat_no
+   for update of s;
+
+-- name: seats_lock_all
+-- Locks every seat of a show that moves to another plan. $1 show_id.
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id
+  from show_seats s
+ where s.show_id = $1
+ order by s.seat_no
+   for update of s;
+
+-- name: seats_update
+-- $1 show_id[], $2 seat_no[], $3 state[], $4 reservation_id[], $5 held_until[], $6 block_id[].
+update show_seats s
+   set state = w.state::"char", reservation_id = w.reservation_id, held_until = w.held_until, block_id = w.block_id
+  from unnest($1::uuid[], $2::int[], $3::text[], $4::uuid[], $5::timestamptz[], $6::uuid[])
+    as w(show_id, seat_no, state, reservation_id, held_until, block_id)
+ where s.show_id = w.show_id and s.seat_no = w.seat_no;
+
+-- name: seats_insert
+-- Seats that a new plan brings. $1 show_id, $2 organisation_id, $3 seat_no[].
+insert into show_seats (show_id, organisation_id, seat_no) select $1, $2, unnest($3::int[]);
+
+-- name: seats_delete
+-- Seats that a new plan lacks; only free ones go. $1 show_id, $2 seat_no[].
+delete from show_seats where show_id = $1 and seat_no = any ($2::int[]) and state = 'a';
+
+-- name: areas_load
+-- All areas of the shows. $1 show_id[].
+select a.show_id, a.area_no, a.area_id, a.name, a.category, a.capacity, a.held, a.booked
+  from unnest($1::uuid[]) as w(show_id)
+  join show_areas a on a.show_id = w.show_id;
+
+-- name: areas_update
+-- $1 show_id[], $2 area_no[], $3 capacity[], $4 held[], $5 booked[].
+update show_areas a
+   set capacity = w.capacity, held = w.held, booked = w.booked
+  from unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::int[]) as w(show_id, area_no, capacity, held, booked)
+ where a.show_id = w.show_id and a.area_no = w.area_no;
+
+-- name: areas_put
+-- An area as a new plan has it. $1 show_id, $2 organisation_id, $3 area_no, $4 area_id, $5 name, $6 category,
+-- $7 capacity, $8 held, $9 booked.
+insert into show_areas (show_id, organisation_id, area_no, area_id, name, category, capacity, held, booked)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+on conflict (show_id, area_no) do update
+   set name = excluded.name, category = excluded.category, capacity = excluded.capacity,
+       held = excluded.held, booked = excluded.booked;
+
+-- name: areas_delete
+-- Areas that a new plan lacks; only empty ones go. $1 show_id, $2 area_no[].
+delete from show_areas where show_id = $1 and area_no = any ($2::int[]) and held = 0 and booked = 0;
+
+-- name: blocks_insert
+-- $1 show_id, $2 block_id, $3 organisation_id, $4 reason, $5 seat_nos, $6 created_at.
+insert into blocks (show_id, block_id, organisation_id, reason, seat_nos, created_at) values ($1, $2, $3, $4, $5, $6);
+
+-- name: blocks_read
+-- The seats that a block was made of. $1 show_id, $2 block_id.
+select seat_nos from blocks where show_id = $1 and block_id = $2;
+
+-- name: seatmap_read
+-- The whole map of a show, from one snapshot, as one row: its head, the clock, its seats and areas, and the holds of
+-- areas. seat_nos and states are in step, in no particular order; held_until has one entry for each h and H in states,
+-- in theirs. H is a held seat that goes back to its block. $1 show_id.
+select h.version, h.definition, h.changed_at, greatest(clock_timestamp(), h.changed_at),
+       s.seat_nos, s.states, s.held_until,
+       a.area_nos, a.area_ids, a.names, a.categories, a.capacities, a.held, a.booked,
+       r.reservation_ids, r.expires_at, r.area_nos, r.quantities
+  from show_heads h
+ cross join lateral (
+   select array_agg(s.seat_no) as seat_nos,
+          string_agg(case when s.state = 'h' and s.block_id is not null then 'H' else s.state::text end, '') as states,
+          array_agg(s.held_until) filter (where s.state = 'h') as held_until
+     from show_seats s
+    where s.show_id = h.show_id) s
+ cross join lateral (
+   select array_agg(a.area_no) as area_nos, array_agg(a.area_id) as area_ids, array_agg(a.name) as names,
+          array_agg(a.category) as categories, array_agg(a.capacity) as capacities,
+          array_agg(a.held) as held, array_agg(a.booked) as booked
+     from (select * from show_areas a where a.show_id = h.show_id order by a.area_no) a) a
+ cross join lateral (
+   select array_agg(r.reservation_id) as reservation_ids, array_agg(r.expires_at) as expires_at,
+          array_agg(i.area_no) as area_nos, array_agg(i.quantity) as quantities
+     from reservations r
+    cross join lateral unnest(r.area_nos, r.area_quantities) as i(area_no, quantity)
+    where r.show_id = h.show_id and r.status = 'active') r
+ where h.show_id = $1;
+
+-- name: seatmap_changes
+-- The head of a show, the clock, and what was logged after a version: from one snapshot. One row without a change
+-- when nothing was. $1 show_id, $2 the version, $3 how many changes at most.
+select h.version, h.definition, h.changed_at, greatest(clock_timestamp(), h.changed_at),
+       c.version, c.type, c.reservation_id, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units
+  from show_heads h
+  left join lateral (
+    select * from changes c
+     where c.show_id = h.show_id and c.version > $2
+     order by c.version, c.n
+     limit $3) c on true
+ where h.show_id = $1
+ order by c.version, c.n;
+
+-- name: seatmap_owners
+-- Whose the places of a show are: the seats that somebody holds or has bought, or that are blocked. $1 show_id.
+select s.seat_no, s.reservation_id, r.customer_id, s.block_id, s.held_until
+  from show_seats s
+  left join reservations r on r.show_id = s.show_id and r.reservation_id = s.reservation_id
+ where s.show_id = $1 and s.state <> 'a';

@@ -1,0 +1,5 @@
+-- The service itself.
+
+-- name: service_ready
+-- Whether this database only reads.
+select pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean;
