@@ -1,18 +1,17 @@
 # Bare make prints the targets, from the words behind ##.
 .DEFAULT_GOAL := help
 SHELL := bash
-.SHELLFLAGS := -euo pipefail -c
-.ONESHELL:
 
-# Tools have a module of their own, so that theirs are not the binary's dependencies.
+# Tools have a module of their own, so that what they need is not what the
+# binary needs.
 lint := go tool -modfile=tools/go.mod golangci-lint
 
-# Packages whose tests are run with the race detector: where goroutines share things.
+# Where goroutines share things: tested with the race detector too.
 concurrent := ./internal/lanes ./internal/live ./internal/store ./internal/jobs ./internal/api
 
 .PHONY: help
 help: ## print this
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | sort | awk -F '\t' '{ printf "%-18s %s\n", $$1, $$2 }'
 
 .PHONY: build
 build: ## build bin/rowlock
@@ -27,31 +26,31 @@ reset: build ## drop the database of make run
 	@bin/rowlock reset
 
 .PHONY: test
-test: ## every test, on a Postgres of its own; PG=18 takes that version
+test: ## every test, on a Postgres of its own; PG=18 takes that version, ARGS=… goes to go test
 	@go run ./internal/pgtest/withpg -- go test -timeout 10m $(ARGS) ./...
 
 .PHONY: test-race
-test-race: ## the tests of what runs at once, with the race detector
+test-race: ## tests of what runs at once, with the race detector
 	@go run ./internal/pgtest/withpg -- go test -race -timeout 15m $(ARGS) $(concurrent)
 
 .PHONY: check
 check: ## format, vet, lint, and that generated files are what their source says
-	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go'))
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	$(lint) run ./...
-	go run ./cmd/api openapi --check
-	go test -count=1 .
-	echo "check: all well"
+	@go vet ./...
+	@$(lint) run ./...
+	@go run ./cmd/api documents --check .
+	@go test -count=1 .
+	@echo "check: all well"
 
 .PHONY: generate
-generate: openapi ## write generated files anew
+generate: ## write generated files anew: openapi.yaml, docs/problems.md, docs/settings.md, River's migrations
 	@go generate ./...
+	@go run ./cmd/api documents .
 
 .PHONY: openapi
-openapi: ## write openapi.yaml anew
-	@go run ./cmd/api openapi > openapi.yaml.new
-	mv openapi.yaml.new openapi.yaml
+openapi: ## write openapi.yaml and the other documents anew
+	@go run ./cmd/api documents .
 
 .PHONY: race
 race: ## 20 seconds: the naive way sells a seat many times, a lock queues up, Rowlock sells it once

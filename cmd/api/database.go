@@ -49,6 +49,10 @@ func withPath(address, database string) (string, error) {
 // databaseSettings are what a verb takes that works on the data of a service.
 var databaseSettings = []string{"DATABASE_URL", "DATABASE_LANE_URL", "DATA_DIR", "LOG_LEVEL", "LOG_FORMAT"}
 
+// chore has what verbs that end by themselves do differently: a person reads
+// their log.
+var chore = map[string]string{"LOG_FORMAT": "text", "LOG_LEVEL": "warn"}
+
 // withStore lends a verb the store with its lanes at work.
 func withStore(ctx context.Context, cfg *config.Config, log *slog.Logger, do func(context.Context, *store.Store) error) error {
 	if cfg.DatabaseURL == "" {
@@ -72,11 +76,11 @@ func withStore(ctx context.Context, cfg *config.Config, log *slog.Logger, do fun
 
 // onStore is withStore with the verb's own settings.
 func onStore(cmd *cobra.Command, do func(context.Context, *store.Store) error) error {
-	cfg, err := settings(cmd, nil)
+	cfg, err := settings(cmd, chore)
 	if err != nil {
 		return err
 	}
-	return withStore(cmd.Context(), &cfg, logger(&cfg), do)
+	return withStore(cmd.Context(), &cfg, logger(&cfg, cmd.ErrOrStderr()), do)
 }
 
 // plainly is a refusal as a person at a prompt wants to read it.

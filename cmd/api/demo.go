@@ -17,11 +17,11 @@ func demoVerb() *cobra.Command {
 		Long:  "Loads the demo data, as rowlock run does. Running it again adds what is missing, such as shows of days that have come nearer.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := settings(cmd, nil)
+			cfg, err := settings(cmd, chore)
 			if err != nil {
 				return err
 			}
-			log := logger(&cfg)
+			log := logger(&cfg, cmd.ErrOrStderr())
 			return withStore(cmd.Context(), &cfg, log, func(ctx context.Context, s *store.Store) error {
 				if err := loadDemo(ctx, s, log); err != nil {
 					return err

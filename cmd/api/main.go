@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // venues have time zones, and not every image has their rules
 
@@ -27,7 +28,7 @@ import (
 const version = "0.1.0"
 
 func main() {
-	os.Exit(rowlock(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(rowlock(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // errSilent is a failure whose reason has been printed.
@@ -35,7 +36,7 @@ var errSilent = errors.New("failed")
 
 // rowlock runs one verb and returns the exit code: 0 done, 1 failed, 2 asked
 // for something that there is not.
-func rowlock(args []string, stdout, stderr io.Writer) int {
+func rowlock(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// The first signal asks for a graceful end. It also puts the default back,
 	// so that a second one ends a process that hangs.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -44,6 +45,7 @@ func rowlock(args []string, stdout, stderr io.Writer) int {
 
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	switch err := root.ExecuteContext(ctx); {
@@ -51,7 +53,7 @@ func rowlock(args []string, stdout, stderr io.Writer) int {
 		return 0
 	case errors.Is(err, errSilent):
 		return 1
-	case errors.As(err, new(usageError)):
+	case errors.As(err, new(usageError)), strings.HasPrefix(err.Error(), "required flag"): // cobra's own has no type
 		fmt.Fprintf(stderr, "rowlock: %v\nTry: rowlock help\n", err)
 		return 2
 	default:
@@ -94,7 +96,7 @@ func newRoot() *cobra.Command {
 			root.AddCommand(verb)
 		}
 	}
-	root.AddCommand(openapiVerb(), versionVerb(), &cobra.Command{
+	root.AddCommand(openapiVerb(), documentsVerb(), versionVerb(), &cobra.Command{
 		Use:   "settings",
 		Short: "About the settings: environment variables and flags",
 		Long:  "Settings are read from the environment; a flag wins over its variable.\n\n" + config.Help(),

@@ -18,7 +18,7 @@ tables (MIGRATE_DATABASE_URL). Any number may run at once: one does the work. A
 schema that is newer than the binary is left alone.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := settings(cmd, nil)
+			cfg, err := settings(cmd, chore)
 			if err != nil {
 				return err
 			}
@@ -28,7 +28,7 @@ schema that is newer than the binary is left alone.`,
 					return errNoDatabase("MIGRATE_DATABASE_URL")
 				}
 			}
-			from, to, err := store.Migrate(cmd.Context(), url, logger(&cfg))
+			from, to, err := store.Migrate(cmd.Context(), url, logger(&cfg, cmd.ErrOrStderr()))
 			if err != nil {
 				return err
 			}

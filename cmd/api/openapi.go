@@ -2,12 +2,18 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/internal/api"
+	"github.com/rowlock/rowlock/internal/config"
 )
 
 func openapiVerb() *cobra.Command {
@@ -18,22 +24,15 @@ func openapiVerb() *cobra.Command {
 		Long:  "Prints the OpenAPI 3.1 document of this binary, in YAML. It needs no database.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			document, err := api.New(api.Options{Version: version}).OpenAPI().YAML()
+			document, err := openapi()
 			if err != nil {
 				return err
 			}
-			if check == "" {
-				_, err := cmd.OutOrStdout().Write(document)
-				return err
+			if check != "" {
+				return differs(check, document)
 			}
-			committed, err := os.ReadFile(check)
-			if err != nil {
-				return err
-			}
-			if line := firstDifference(committed, document); line > 0 {
-				return fmt.Errorf("%s is not what this source serves, from line %d on: run make openapi", check, line)
-			}
-			return nil
+			_, err = cmd.OutOrStdout().Write(document)
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&check, "check", "", "compare with this file instead, and fail if it differs")
@@ -41,17 +40,58 @@ func openapiVerb() *cobra.Command {
 	return cmd
 }
 
-// firstDifference is the line, from 1, in which two texts first differ; 0 when
-// they do not.
-func firstDifference(a, b []byte) int {
-	if bytes.Equal(a, b) {
-		return 0
+func openapi() ([]byte, error) {
+	return api.New(api.Options{Version: version}).OpenAPI().YAML()
+}
+
+// documentsVerb is for this repository, not for people: it writes the files
+// that the source already says everything about.
+func documentsVerb() *cobra.Command {
+	var check bool
+	cmd := &cobra.Command{
+		Use:    "documents DIR",
+		Short:  "Write the generated documents of the repository in DIR",
+		Hidden: true,
+		Args:   oneArg("the repository's folder"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			document, err := openapi()
+			if err != nil {
+				return err
+			}
+			files := map[string][]byte{
+				"openapi.yaml":     document,
+				"docs/problems.md": []byte(api.ProblemsMarkdown()),
+				"docs/settings.md": []byte("<!-- Written by make generate from internal/config. -->\n# Settings\n\nRead from the environment; a flag wins over its variable.\n\n" + config.Help()),
+			}
+			var errs []error
+			for _, name := range slices.Sorted(maps.Keys(files)) {
+				path := filepath.Join(args[0], name)
+				if check {
+					errs = append(errs, differs(path, files[name]))
+					continue
+				}
+				errs = append(errs, os.WriteFile(path, files[name], 0o644))
+			}
+			return errors.Join(errs...)
+		},
 	}
-	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
-	for i := range min(len(x), len(y)) {
-		if !bytes.Equal(x[i], y[i]) {
-			return i + 1
-		}
+	cmd.Flags().BoolVar(&check, "check", false, "write nothing, and fail if a file differs")
+	return cmd
+}
+
+// differs returns an error unless the file holds exactly this text.
+func differs(path string, want []byte) error {
+	have, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return min(len(x), len(y)) + 1
+	if bytes.Equal(have, want) {
+		return nil
+	}
+	x, y := bytes.Split(have, []byte("\n")), bytes.Split(want, []byte("\n"))
+	line := 0
+	for line < len(x) && line < len(y) && bytes.Equal(x[line], y[line]) {
+		line++
+	}
+	return fmt.Errorf("%s is not what the source says, from line %d on: run make generate", path, line+1)
 }

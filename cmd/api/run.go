@@ -47,15 +47,15 @@ Ctrl-C stops everything. What was done stays; rowlock reset drops it.`,
 			if !cfg.Development() {
 				return errors.New("rowlock run is for development: ENV must not be " + cfg.Env)
 			}
-			return run(cmd.Context(), cfg, cmd.OutOrStdout())
+			return run(cmd.Context(), cfg, logger(&cfg, cmd.ErrOrStderr()), cmd.OutOrStdout())
 		},
 	}
 	takes(cmd)
 	return cmd
 }
 
-func run(ctx context.Context, cfg config.Config, out io.Writer) error {
-	log := logger(&cfg)
+func run(ctx context.Context, cfg config.Config, log *slog.Logger, out io.Writer) error {
+	slog.SetDefault(log)
 	listener, err := listen(cfg.Addr)
 	if err != nil {
 		return err

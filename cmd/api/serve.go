@@ -1,6 +1,8 @@
 package main
 
 import (
+	"log/slog"
+
 	"github.com/spf13/cobra"
 )
 
@@ -38,7 +40,9 @@ func serve(cmd *cobra.Command, mode int) error {
 	if err != nil {
 		return err
 	}
-	s, err := newService(cmd.Context(), cfg, logger(&cfg), listener, mode)
+	log := logger(&cfg, cmd.ErrOrStderr())
+	slog.SetDefault(log)
+	s, err := newService(cmd.Context(), cfg, log, listener, mode)
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -360,11 +360,8 @@ func listen(addr string) (net.Listener, error) {
 	return l, err
 }
 
-// logger is the log of a service, to stderr.
-func logger(cfg *config.Config) *slog.Logger {
-	log := telemetry.NewLogger(os.Stderr, cfg.Level(), cfg.LogFormat)
-	slog.SetDefault(log)
-	return log
+func logger(cfg *config.Config, w io.Writer) *slog.Logger {
+	return telemetry.NewLogger(w, cfg.Level(), cfg.LogFormat)
 }
 
 // schema is the version that the database is at and the one that this binary

@@ -330,8 +330,8 @@ type venueInput struct {
 }
 
 type amendVenueInput struct {
-	venueInput
-	Body struct {
+	VenueID uuid.UUID `path:"venueId" format:"uuid" doc:"The venue" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d70"`
+	Body    struct {
 		Name        amended[string] `json:"name,omitzero" minLength:"1" maxLength:"200" doc:"Display name" example:"Grand Theatre"`
 		City        amended[string] `json:"city,omitzero" minLength:"1" maxLength:"200" doc:"City" example:"Vienna"`
 		Country     amended[string] `json:"country,omitzero" minLength:"2" maxLength:"2" pattern:"^[A-Z]{2}$" doc:"ISO 3166-1 alpha-2" example:"AT"`
@@ -450,8 +450,8 @@ type hallInput struct {
 }
 
 type amendHallInput struct {
-	hallInput
-	Body struct {
+	HallID uuid.UUID `path:"hallId" format:"uuid" doc:"The hall" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d71"`
+	Body   struct {
 		Name        amended[string] `json:"name,omitzero" minLength:"1" maxLength:"200" doc:"Display name" example:"Main stage"`
 		ExternalRef amended[string] `json:"externalRef,omitzero" maxLength:"200" nullable:"true" doc:"Your own identifier; null takes it away" example:"grand-main"`
 	}
@@ -576,8 +576,8 @@ type eventInput struct {
 }
 
 type amendEventInput struct {
-	eventInput
-	Body struct {
+	EventID uuid.UUID `path:"eventId" format:"uuid" doc:"The event" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d72"`
+	Body    struct {
 		Kind            amended[string] `json:"kind,omitzero" enum:"movie,concert,play,match,festival,talk,other" doc:"What it is" example:"play"`
 		Title           amended[string] `json:"title,omitzero" minLength:"1" maxLength:"300" doc:"Title" example:"The Tempest"`
 		Genre           amended[string] `json:"genre,omitzero" maxLength:"100" nullable:"true" doc:"For filtering; null takes it away" example:"drama"`

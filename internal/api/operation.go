@@ -147,6 +147,10 @@ func register[I, O any](a *API, op Operation, handle func(context.Context, *Call
 			}
 		}
 	}
+	// Only now, or Huma would take a document in JSON for a body of its own.
+	for _, d := range op.Documents {
+		described.RequestBody.Content[d.MediaType].Schema = &huma.Schema{Type: "string", Format: "binary", Description: d.Description}
+	}
 }
 
 // check panics on descriptions that cannot be meant, as Huma does: all
@@ -201,10 +205,7 @@ func (a *API) describe(op Operation, hasBody bool) huma.Operation {
 		for _, d := range op.Documents {
 			ep.bodyTypes = append(ep.bodyTypes, d.MediaType)
 			kinds = append(kinds, "`"+d.MediaType+"`: "+d.Description)
-			h.RequestBody.Content[d.MediaType] = &huma.MediaType{
-				Schema:  &huma.Schema{Type: "string", Format: "binary", Description: d.Description},
-				Example: d.Example,
-			}
+			h.RequestBody.Content[d.MediaType] = &huma.MediaType{Example: d.Example}
 		}
 		h.RequestBody.Description = "The document, read as a stream. " + strings.Join(kinds, "; ")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,7 @@ const planBytesMax = 64 << 20
 
 func (a *API) registerPlans() {
 	write := []boxoffice.Scope{boxoffice.ScopeCatalogueWrite}
+	plans := &encodedPlans{plans: map[uuid.UUID][]byte{}}
 	register(a, Operation{
 		ID: "importPlan", Method: http.MethodPost, Path: "/halls/{hallId}/plans", Tag: "Organisers", Scopes: write, Status: http.StatusCreated,
 		Summary: "Import a seating plan",
@@ -42,7 +44,10 @@ func (a *API) registerPlans() {
 		Description: "With every seat, in the order of the letters in a map's `statuses`. Public once a published show uses it, before with the scope `catalogue:write`. " +
 			"A plan never changes: it may be kept for ever.",
 		Codes: []boxoffice.Code{boxoffice.CodeNotFound},
-	}, a.readPlan)
+	}, func(ctx context.Context, call *Call, in *planInput) (*mapOutput, error) {
+		return plans.read(ctx, a.opts.Store, call, in)
+	})
+	describeBody[Plan](a, "/plans/{planId}")
 }
 
 var planExample = map[string]any{
@@ -53,9 +58,9 @@ var planExample = map[string]any{
 }
 
 type importPlanInput struct {
-	hallInput
-	Format     string `query:"format" required:"true" enum:"pretix,seatsio,csv,rowlock" doc:"What the document is" example:"csv"`
-	Duplicates string `query:"duplicates" enum:"refuse,rename" default:"refuse" doc:"rename imports a seat that is there twice under a suffixed label, with a warning" example:"refuse"`
+	HallID     uuid.UUID `path:"hallId" format:"uuid" doc:"The hall" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d71"`
+	Format     string    `query:"format" required:"true" enum:"pretix,seatsio,csv,rowlock" doc:"What the document is" example:"csv"`
+	Duplicates string    `query:"duplicates" enum:"refuse,rename" default:"refuse" doc:"rename imports a seat that is there twice under a suffixed label, with a warning" example:"refuse"`
 }
 
 // PlanCategory is a price class of an imported plan.
@@ -143,9 +148,9 @@ func planRefusal(err error) error {
 }
 
 type listPlansInput struct {
-	hallInput
-	Cursor string `query:"cursor" maxLength:"200" doc:"nextCursor of the page before" example:"cGxhbnMgMw"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Plans a page" example:"50"`
+	HallID uuid.UUID `path:"hallId" format:"uuid" doc:"The hall" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d71"`
+	Cursor string    `query:"cursor" maxLength:"200" doc:"nextCursor of the page before" example:"cGxhbnMgMw"`
+	Limit  int       `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Plans a page" example:"50"`
 }
 
 // PlanSummary is a plan without its places.
@@ -238,16 +243,67 @@ type planInput struct {
 	PlanID uuid.UUID `path:"planId" format:"uuid" doc:"The plan" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d73"`
 }
 
-func (a *API) readPlan(ctx context.Context, call *Call, in *planInput) (*catalogueOutput[Plan], error) {
-	p, err := a.opts.Store.ReadPlan(ctx, in.PlanID, call.Caller.OrganisationID, seesDrafts(&call.Caller))
-	if err != nil {
-		return nil, err
+// plansKept is how many bytes of encoded plans an instance keeps: everybody
+// who looks at a show asks for its plan, which is megabytes and never changes.
+const plansKept = 64 << 20
+
+// encodedPlans keeps public plans as they are sent, compressed.
+type encodedPlans struct {
+	mu    sync.Mutex
+	plans map[uuid.UUID][]byte
+	bytes int
+}
+
+func (p *encodedPlans) get(id uuid.UUID) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.plans[id]
+}
+
+func (p *encodedPlans) put(id uuid.UUID, zipped []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.plans[id] != nil || len(zipped) > plansKept {
+		return
 	}
-	etag, cache := `"`+p.ID.String()+`"`, cacheable(call, "public, max-age=31536000, immutable")
-	if call.Matches(etag) {
-		return nil, NotModified(etag, cache)
+	for other, old := range p.plans { // any one may go
+		if p.bytes+len(zipped) <= plansKept {
+			break
+		}
+		delete(p.plans, other)
+		p.bytes -= len(old)
 	}
-	return &catalogueOutput[Plan]{etag, cache, planBody(p)}, nil
+	p.plans[id] = zipped
+	p.bytes += len(zipped)
+}
+
+func (p *encodedPlans) read(ctx context.Context, s *store.Store, call *Call, in *planInput) (*mapOutput, error) {
+	out := &mapOutput{ETag: `"` + in.PlanID.String() + `"`, CacheControl: cacheable(call, "public, max-age=31536000, immutable")}
+	call.Header().Add("Vary", "Accept-Encoding")
+	zips := takesGzip(call.Request().Header) && !call.Enveloped()
+	zipped := p.get(in.PlanID)
+	var plain []byte
+	if zipped == nil || !zips {
+		drafts := seesDrafts(&call.Caller)
+		plan, err := s.ReadPlan(ctx, in.PlanID, call.Caller.OrganisationID, drafts)
+		if err != nil {
+			return nil, err
+		}
+		plain = mustJSON(planBody(plan))
+		if zips {
+			zipped = compress(plain)
+			if !drafts {
+				p.put(in.PlanID, zipped)
+			}
+		}
+	}
+	if call.Matches(out.ETag) {
+		return nil, NotModified(out.ETag, out.CacheControl)
+	}
+	if out.Body = plain; zips {
+		out.Body, out.ContentEncoding = zipped, "gzip"
+	}
+	return out, nil
 }
 
 func planBody(p *store.PlanDetails) Plan {

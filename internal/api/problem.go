@@ -224,6 +224,10 @@ func findings(errs []error) []boxoffice.Violation {
 		if errors.As(err, &d) {
 			detail := d.ErrorDetail()
 			v = boxoffice.Violation{Field: detail.Location, Message: detail.Message}
+			if missing, ok := strings.CutPrefix(detail.Message, "expected required property "); ok {
+				// Huma names the object that lacks it.
+				v.Field += "." + strings.TrimSuffix(missing, " to be present")
+			}
 			if field, message, ok := splitJSONError(detail.Message); ok {
 				v = boxoffice.Violation{Field: field, Message: message}
 			}

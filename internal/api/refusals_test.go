@@ -197,7 +197,7 @@ func TestBrokenInputIsNamedAndNeverFails(t *testing.T) {
 		{"not an object", `[]`, "body"},
 		{"null", `null`, "body"},
 		{"text", `"Ada"`, "body"},
-		{"missing field", `{}`, "body"},
+		{"missing field", `{}`, "name"},
 		{"null field", `{"name":null}`, "name"},
 		{"wrong type", `{"name":5}`, "name"},
 		{"too short", `{"name":""}`, "name"},

@@ -122,19 +122,21 @@ type mapOutput struct {
 	Body            JSON
 }
 
-type mapInput struct {
+// MapQuery is what all reads of places are asked with. It is exported because
+// Huma looks into no embedded struct that is not.
+type MapQuery struct {
 	ShowID     uuid.UUID `path:"showId" format:"uuid" doc:"The show"`
 	MinVersion int64     `query:"minVersion" minimum:"0" doc:"Wait up to a second for the show to reach this version, such as the Show-Version of a write; then answer what there is"`
 }
 
 type seatMapInput struct {
-	mapInput
+	MapQuery
 	Status boxoffice.SeatStatus `query:"status" enum:"available,held,booked,blocked" doc:"Only seats with this status"`
 	View   string               `query:"view" enum:"public,staff" default:"public" doc:"staff adds to each seat whose it is; needs the scope sales:read or reservations:staff"`
 }
 
 type areaInput struct {
-	mapInput
+	MapQuery
 	AreaID uuid.UUID `path:"areaId" format:"uuid" doc:"The area"`
 }
 
@@ -187,7 +189,7 @@ type seatmap struct {
 }
 
 // view reads a show's map for a caller: drafts only for who works there.
-func (s *seatmap) view(ctx context.Context, call *Call, in *mapInput) (*live.View, error) {
+func (s *seatmap) view(ctx context.Context, call *Call, in *MapQuery) (*live.View, error) {
 	v, err := s.maps.ReadVersion(ctx, in.ShowID, in.MinVersion)
 	if err != nil {
 		return nil, err
@@ -234,7 +236,7 @@ func (s *seatmap) answer(call *Call, v *live.View, name string, large bool, enco
 	return out, nil
 }
 
-func (s *seatmap) readAvailability(ctx context.Context, call *Call, in *mapInput) (*mapOutput, error) {
+func (s *seatmap) readAvailability(ctx context.Context, call *Call, in *MapQuery) (*mapOutput, error) {
 	v, err := s.view(ctx, call, in)
 	if err != nil {
 		return nil, err
@@ -243,7 +245,7 @@ func (s *seatmap) readAvailability(ctx context.Context, call *Call, in *mapInput
 }
 
 func (s *seatmap) readArea(ctx context.Context, call *Call, in *areaInput) (*mapOutput, error) {
-	v, err := s.view(ctx, call, &in.mapInput)
+	v, err := s.view(ctx, call, &in.MapQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +265,7 @@ func (s *seatmap) readSeats(ctx context.Context, call *Call, in *seatMapInput) (
 	if in.View == "staff" {
 		return s.readStaffSeats(ctx, call, in)
 	}
-	v, err := s.view(ctx, call, &in.mapInput)
+	v, err := s.view(ctx, call, &in.MapQuery)
 	if err != nil {
 		return nil, err
 	}

@@ -343,7 +343,7 @@ type createShowInput struct {
 		Cancellation            *boxoffice.Cancellation `json:"cancellation,omitempty" doc:"On which terms buyers may cancel; default: they may not"`
 		TestMode                bool                    `json:"testMode,omitempty" doc:"A show to try things on" example:"false"`
 		ExternalRef             string                  `json:"externalRef,omitempty" maxLength:"200" doc:"Your own identifier, unique among your shows" example:"demo-theatre-tonight"`
-		Metadata                map[string]string       `json:"metadata,omitempty" maxProperties:"20" doc:"At most 20 pairs of your own: keys to 64, values to 500 characters" example:"{\"season\":\"2026\"}"`
+		Metadata                map[string]string       `json:"metadata,omitempty" maxProperties:"20" doc:"At most 20 pairs of your own: keys to 40, values to 500 characters" example:"{\"season\":\"2026\"}"`
 		Publish                 bool                    `json:"publish,omitempty" doc:"Put it on sale at once" example:"true"`
 	}
 }
@@ -447,8 +447,8 @@ type ShowState struct {
 type showStatusOutput struct{ Body ShowState }
 
 type amendShowInput struct {
-	showInput
-	Body struct {
+	ShowID uuid.UUID `path:"showId" format:"uuid" doc:"The show" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60"`
+	Body   struct {
 		StartsAt                amended[time.Time]               `json:"startsAt,omitzero" doc:"Start, with an offset" example:"2026-11-27T19:00:00Z"`
 		EndsAt                  amended[time.Time]               `json:"endsAt,omitzero" nullable:"true" doc:"End; null: not known" example:"2026-11-27T21:30:00Z"`
 		DoorsAt                 amended[time.Time]               `json:"doorsAt,omitzero" nullable:"true" doc:"Doors open; null: not known" example:"2026-11-27T18:00:00Z"`

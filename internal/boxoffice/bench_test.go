@@ -57,7 +57,7 @@ func BenchmarkDecide(b *testing.B) {
 					for _, w := range cmds[i].Do.(*PlaceReservation).Seats {
 						row := &SeatRow{No: w.No, State: 'a', Locked: true}
 						if c.taken {
-							row.State, row.ReservationID, row.HeldUntil, row.HolderID, row.Locked = 'h', id("other"), noon.Add(time.Minute), "other", false
+							row.State, row.ReservationID, row.HeldUntil, row.Holder, row.Locked = 'h', id("other"), noon.Add(time.Minute), HolderOf("other"), false
 						}
 						st.Seats[w.No] = row
 					}

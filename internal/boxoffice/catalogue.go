@@ -32,7 +32,7 @@ const (
 	TagsMax        = 20 // entries of each
 	PartMax        = 64 // a category, a ticket type, an area's name
 	MetadataMax    = 20 // pairs
-	MetadataKeyMax = 64
+	MetadataKeyMax = 40
 	MetadataMost   = 500 // of a value
 	ReasonMax      = 500 // why seats are blocked
 	CapacityMax    = 1_000_000
@@ -250,7 +250,7 @@ func (c *Checks) tags(field string, list []string) {
 func (v *Venue) Check(c *Checks) {
 	c.Line("name", &v.Name, 1, NameMax)
 	c.Line("city", &v.City, 1, NameMax)
-	if r, err := language.ParseRegion(v.Country); err != nil || !r.IsCountry() || r.String() != v.Country {
+	if r, err := language.ParseRegion(v.Country); err != nil || !r.IsCountry() || r.Canonicalize().String() != v.Country {
 		c.Add("country", "must be an ISO 3166-1 code of two letters such as DE")
 	}
 	c.Line("externalRef", &v.ExternalRef, 0, ExternalRefMax)

@@ -18,11 +18,22 @@ type SeatRow struct {
 	ReservationID uuid.UUID // zero: none
 	HeldUntil     time.Time // zero: none
 	BlockID       uuid.UUID // zero: none
-	HolderID      string    // the holding reservation's customer; "" unless held
+	Holder        int32     // [HolderOf] the holding reservation's customer; 0 unless held
 	Locked        bool      // this transaction has the row; a free row without its lock is taken
 
 	dirty bool
 	was   uuid.UUID // ReservationID before this batch, once dirty
+}
+
+// HolderOf is a hash of a customer's id, never 0, by which a seat knows its
+// holder without his reservation being read. Whoever tells a customer that a
+// hold is their own asks the reservation first: two customers may share a hash.
+func HolderOf(customerID string) int32 {
+	h := uint32(2166136261) // FNV-1a
+	for i := 0; i < len(customerID); i++ {
+		h = (h ^ uint32(customerID[i])) * 16777619
+	}
+	return int32(h | 1)
 }
 
 // StatusAt is what the seat is at now: an overdue hold is available, or
@@ -193,7 +204,7 @@ func Decide(st State, cmds []Command) ([]Outcome, *Changes) {
 	if b.Reservations == nil {
 		b.Reservations = map[uuid.UUID]*Reservation{}
 	}
-	if b.Places == nil && b.Terms != nil && b.Terms.MaxPlacesPerCustomer > 0 {
+	if b.Places == nil {
 		b.Places = map[string]int{}
 	}
 	if b.Blocks == nil {
@@ -272,9 +283,6 @@ func (b *batch) redefine(next *Terms) {
 	next.Definition++
 	b.Terms = next
 	b.did.Terms = next
-	if b.Places == nil && next.MaxPlacesPerCustomer > 0 {
-		b.Places = map[string]int{}
-	}
 }
 
 // endsAt notes that holds end at t, so that one job can be scheduled for it.

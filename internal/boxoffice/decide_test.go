@@ -178,3 +178,25 @@ func TestAHoldWhoseSeatIsAnothersIsLeftAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestAStateMayLackWhatItHasNothingOf(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	cmds := []Command{
+		command("anna", words("place r1 A1 key=k")),
+		command("staff", words("amend perCustomer=1")),
+		command("anna", words("place r2 A2")),
+		command("staff", words("block b1 A2")),
+	}
+	st := d.load(noon, cmds)
+	st.Reservations, st.Places, st.Blocks, st.Receipts = nil, nil, nil, nil
+	outcomes, did := Decide(st, cmds)
+	for i, want := range []string{"ok r1: A1 until 15m for 100", "ok", "CUSTOMER_LIMIT_REACHED limit=1 held=1", "ok b1 1"} {
+		if got := outcomeText(outcomes[i]); got != want {
+			t.Errorf("command %d: %s, want %s", i, got, want)
+		}
+	}
+	if did.Version != 3 || len(did.Kept) != 1 || len(did.Blocks) != 1 {
+		t.Errorf("changes are %+v", did)
+	}
+}

@@ -452,8 +452,7 @@ func (b *batch) plan(customer string, block uuid.UUID, seats []SeatWant, areas [
 		e := taken.refuse("of the wanted seats cannot be had.")
 		e.AreaNos = short
 		if taken.own != uuid.Nil {
-			e.Detail += " Your own reservation " + taken.own.String() + " holds one of them; change or release it."
-			e.Facts.OwnReservationID = new(taken.own)
+			e.Facts.OwnReservationID = new(taken.own) // perhaps: see HolderOf
 		}
 		return t, e
 	case short != nil:
@@ -461,7 +460,6 @@ func (b *batch) plan(customer string, block uuid.UUID, seats []SeatWant, areas [
 		e.AreaNos = short
 		return t, e
 	}
-	slices.SortFunc(t.seats, compareSeatLines)
 	return t, nil
 }
 
@@ -517,7 +515,7 @@ func (b *batch) planSeats(t *taking, customer string, block uuid.UUID, back item
 		switch {
 		case status == SeatBlocked && block != uuid.Nil && row.BlockID == block:
 			status = SeatAvailable
-		case status == SeatHeld && row.HolderID == customer && way.own == uuid.Nil:
+		case status == SeatHeld && row.Holder == HolderOf(customer) && way.own == uuid.Nil:
 			way.own = row.ReservationID
 		}
 		if status == SeatAvailable && !row.Locked {
@@ -617,7 +615,7 @@ func (b *batch) apply(r *Reservation, t taking, back items) {
 		row := b.Seats[s.No]
 		b.changeSeat(row)
 		// A seat that has a block by now is sold from it, and keeps it.
-		row.State, row.ReservationID, row.HeldUntil, row.HolderID = 'h', r.ID, r.ExpiresAt, r.CustomerID
+		row.State, row.ReservationID, row.HeldUntil, row.Holder = 'h', r.ID, r.ExpiresAt, HolderOf(r.CustomerID)
 	}
 	if len(t.seats) > 0 {
 		r.Seats = slices.Concat(r.Seats, t.seats)
@@ -629,9 +627,7 @@ func (b *batch) apply(r *Reservation, t taking, back items) {
 		a.Held += l.Quantity
 	}
 	r.Areas = mergeAreas(r.Areas, t.areas)
-	if b.Places != nil {
-		b.Places[r.CustomerID] += t.places() - back.places()
-	}
+	b.Places[r.CustomerID] += t.places() - back.places()
 }
 
 // giveBack frees seats and units.
@@ -712,7 +708,7 @@ func (b *batch) close(r *Reservation, to ReservationStatus, reason Reason) {
 		}
 	}
 	b.giveBack(back)
-	if to == ReservationReleased && b.Places != nil {
+	if to == ReservationReleased {
 		b.Places[r.CustomerID] -= r.Places() // an overdue one was not counted
 	}
 	before := r.Status
@@ -732,7 +728,7 @@ func (b *batch) free(row *SeatRow) {
 	if row.BlockID != uuid.Nil {
 		row.State = 'x'
 	}
-	row.ReservationID, row.HeldUntil, row.HolderID = uuid.Nil, time.Time{}, ""
+	row.ReservationID, row.HeldUntil, row.Holder = uuid.Nil, time.Time{}, 0
 }
 
 // places counts seats and units.

@@ -350,6 +350,10 @@ func TestChangeReservation(t *testing.T) {
 			  log 2.0 reservation.changed staff staff r1 GA+0 until 15m
 			staff change r1 -GA*4 +GA*5:child => INSUFFICIENT_INVENTORY GA=4/5
 			staff change r1 -GA*4 +GA*5:child? => ok r1: GA*8:child of 9 GA*2 until 15m for 240`,
+		"RemovesInAnyOrder": `
+			anna place r1 A1 A2 A3 A4      => ok r1: A1 A2 A3 A4 until 15m for 400
+			anna change r1 -A4 -A1 -A2     => ok r1: A3 until 15m for 100
+			map aahaaaaaaa GA 0+0/10 PIT 0+0/4`,
 		"TheLastPlaceStays": `
 			anna place r1 A1 GA*1          => ok r1: A1 GA*1 until 15m for 140
 			anna change r1 -A1 -GA*1       => VALIDATION_ERROR remove

@@ -142,12 +142,15 @@ func TestBlocks(t *testing.T) {
 			  log 4.1 place.unblocked staff staff blocked>available A1=a
 			map aaaaaaaaaa GA 0+0/10 PIT 0+0/4`,
 		"WaitForNobodyOutsideTheLanes": `
-			foreign A1
-			staff block b1 A1              => SEAT_ALREADY_RESERVED A1=held`,
+			staff block b1 A1              => ok b1 1
+			foreign A1 A2
+			staff unblock A1               => SEAT_ALREADY_RESERVED A1=held
+			staff block b2 A2              => SEAT_ALREADY_RESERVED A2=held`,
 		"WorkInABatch": `
 			staff block b1 A1 A2           => ok b1 2
 			& anna place r1 A1             => SEAT_ALREADY_RESERVED A1=blocked
 			& staff place r2 A1 from=b1    => ok r2: A1 until 15m for 100
+			& staff unblock b1             => SEAT_ALREADY_RESERVED A1=held
 			& staff unblock A2             => ok 1
 			& anna place r1 A2             => ok r1: A2 until 15m for 100
 			& staff release r2             => ok r2

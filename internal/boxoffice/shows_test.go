@@ -208,6 +208,19 @@ func TestAmendShow(t *testing.T) {
 	})
 }
 
+// Whoever may change a show is staff to its log, with or without the scope to
+// hold places for others.
+func TestAnOrganisersChangesAreStaffs(t *testing.T) {
+	t.Parallel()
+	play(t, `
+		olga pause                     => ok
+		  log 1.0 show.paused olga staff on_sale>paused
+		olga block b1 A1               => ok b1 1
+		  log 2.0 place.blocked olga staff b1 available>blocked A1=x
+		olga capacity GA 9             => ok
+		  log 3.0 show.changed olga staff GA+0`)
+}
+
 func TestMoveToAnotherPlan(t *testing.T) {
 	t.Parallel()
 	scripts(t, map[string]string{
@@ -275,7 +288,12 @@ func TestMoveToAnotherPlan(t *testing.T) {
 			& staff amend plan=hall        => ok
 			& staff amend plan=small       => ok
 			& staff amend plan=big         => ok
-			map aaaaaaaaaaaa GA 0+0/12 PIT 0+0/4 BAR 0+0/3`,
+			map aaaaaaaaaaaa GA 0+0/12 PIT 0+0/4 BAR 0+0/3
+			staff amend plan=small         => ok
+			staff amend plan=hall          => ok
+			& anna place r6 PIT*1          => ok r6: PIT*1 until 16m for 40
+			& staff amend plan=big         => ok
+			map aaaaaaaaaaaa GA 0+0/12 PIT 1+0/4 BAR 0+0/3`,
 		"OnlyWithinItsHall": `
 			staff amend plan=other         => VALIDATION_ERROR planId
 			staff amend plan=hall          => ok`,

@@ -270,7 +270,7 @@ func (d *database) load(now time.Time, cmds []Command) State {
 	for no, row := range st.Seats {
 		row.Locked = locked[no]
 		if row.State == 'h' {
-			row.HolderID = d.reservations[row.ReservationID].CustomerID
+			row.Holder = HolderOf(d.reservations[row.ReservationID].CustomerID)
 		}
 	}
 	for _, r := range d.reservations {

@@ -97,6 +97,7 @@ func New(cfg Config) (*Jobs, error) {
 	river.AddWorker(workers, &expireReservations{store: cfg.Store, metrics: cfg.Metrics})
 	river.AddWorker(workers, &sweepReservations{store: cfg.Store, metrics: cfg.Metrics})
 	river.AddWorker(workers, &purgeIdempotencyKeys{store: cfg.Store})
+	river.AddWorker(workers, &purgeSessions{store: cfg.Store})
 
 	client, err := river.NewClient(riverpgxv5.New(cfg.Pool), &river.Config{
 		Logger:  cfg.Log,
@@ -108,6 +109,7 @@ func New(cfg Config) (*Jobs, error) {
 		PeriodicJobs: []*river.PeriodicJob{
 			every(sweepEvery, SweepReservationsArgs{}),
 			every(purgeEvery, PurgeIdempotencyKeysArgs{}),
+			every(purgeEvery, PurgeSessionsArgs{}),
 		},
 		Middleware: []rivertype.Middleware{river.WorkerMiddlewareFunc(j.work)},
 		// During a rolling deploy the old binary leaves new kinds to the new one.

@@ -483,3 +483,17 @@ func TestPurgeForgetsIdempotencyKeysAfterADay(t *testing.T) {
 		t.Errorf("%d keys are left, 3 are younger than a day", left)
 	}
 }
+
+func TestPurgeForgetsSessionsThatEnded(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, false)
+	h.exec(`insert into sessions (session_id, organisation_id, customer_id, expires_at)
+	        select gen_random_uuid(), $1, 'c', clock_timestamp() + i * interval '1 minute' from generate_series(-4, 4) i where i <> 0`, boxoffice.DefaultOrganisationID)
+	w := &purgeSessions{store: h.store}
+	if err := w.Work(h.ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if left := read[int](h, `select count(*)::int from sessions`); left != 4 {
+		t.Errorf("%d sessions are left, 4 have not ended", left)
+	}
+}

@@ -12,6 +12,9 @@ func (m *Map) Follow(d *Delta) bool {
 // Limit bounds what is kept.
 func (ms *Maps) Limit(shows, places int) { ms.showsMax, ms.placesMax = shows, places }
 
+// FollowAtMost bounds how much of the log is read at once.
+func (ms *Maps) FollowAtMost(changes int) { ms.changesMax = changes }
+
 // Kept says how much is kept.
 func (ms *Maps) Kept() (shows, places int) {
 	ms.mu.Lock()

@@ -28,8 +28,8 @@ const (
 type Loader interface {
 	// ReadSeatMap reads a whole map.
 	ReadSeatMap(ctx context.Context, show uuid.UUID) (*Map, error)
-	// ReadSeatMapChanges reads what was logged after a version, at most so many
-	// entries.
+	// ReadSeatMapChanges reads what was logged after a version, the first so
+	// many entries.
 	ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after int64, most int) (*Delta, error)
 }
 
@@ -43,12 +43,15 @@ type Maps struct {
 	recent *list.List // of *show, the one read last in front
 	places int        // of all shows
 
-	showsMax, placesMax int
+	showsMax, placesMax, changesMax int
 }
 
 // New makes an empty set of maps.
 func New(loader Loader) *Maps {
-	return &Maps{loader: loader, shows: map[uuid.UUID]*show{}, recent: list.New(), showsMax: showsMax, placesMax: placesMax}
+	return &Maps{
+		loader: loader, shows: map[uuid.UUID]*show{}, recent: list.New(),
+		showsMax: showsMax, placesMax: placesMax, changesMax: changesMax,
+	}
 }
 
 // show is one show's map and who waits for it.
@@ -193,7 +196,7 @@ func (s *show) check(ms *Maps) (*View, error) {
 		defer ms.mu.Unlock()
 		ms.drop(s)
 		return nil, err
-	case s.m == nil:
+	case boxoffice.CodeOf(err) != boxoffice.CodeUnavailable || s.m == nil:
 		return nil, err
 	}
 	// The database's clock goes on; ours tells by how much.
@@ -208,10 +211,11 @@ func (s *show) refresh(ms *Maps) error {
 	if s.m != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), checkMax)
 		defer cancel()
-		d, err := ms.loader.ReadSeatMapChanges(ctx, s.id, s.m.Version, changesMax)
+		d, err := ms.loader.ReadSeatMapChanges(ctx, s.id, s.m.Version, ms.changesMax)
 		if err != nil {
 			return err
 		}
+		// As many as asked for: there may be more, even of the last version.
 		if s.m.follows(d) && time.Since(s.read) < trustMax {
 			s.m.apply(d)
 			s.checked = time.Now()

@@ -336,8 +336,9 @@ func TestASeatIsFreeAtTheEndOfItsHoldWithNobodyTidyingUp(t *testing.T) {
 	if first.Statuses != "haha" || first.Areas[0].Available != 7 || first.Overdue != 0 {
 		t.Fatalf("%+v", first)
 	}
+	pool := db.Pool("")
 	clock := func() (now time.Time) {
-		if err := db.Pool("").QueryRow(t.Context(), "select clock_timestamp()").Scan(&now); err != nil {
+		if err := pool.QueryRow(t.Context(), "select clock_timestamp()").Scan(&now); err != nil {
 			t.Fatal(err)
 		}
 		return now
@@ -398,7 +399,7 @@ func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run("alter database " + db.Name + " with allow_connections false")
+	run("alter database " + db.Name + " with connection limit 0")
 	run("select pg_terminate_backend(pid) from pg_stat_activity where datname = '" + db.Name + "'")
 
 	v := read(t, maps, show.ID)
@@ -415,7 +416,7 @@ func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
 		t.Errorf("after the hold: %+v", v)
 	}
 
-	run("alter database " + db.Name + " with allow_connections true")
+	run("alter database " + db.Name + " with connection limit -1")
 	place(t, s, store.PlaceRequest{ShowID: show.ID, Seats: []store.SeatRef{{ID: show.Seats[1].ID}}})
 	if v := read(t, maps, show.ID); v.Stale || v.Statuses != "ahaa" {
 		t.Errorf("when it is back: %+v", v)
@@ -487,6 +488,34 @@ func TestOnlySoManyShowsAreKept(t *testing.T) {
 	want(1, 10)
 	if again := read(t, maps, shows[3].ID); again == kept || again.Statuses != kept.Statuses {
 		t.Error("a show that was dropped is read again")
+	}
+}
+
+// One version may have many entries: those that were not read must not be
+// missed.
+func TestMoreChangesThanAreReadAtOnce(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{Seats: 12})
+	maps := live.New(s)
+	maps.FollowAtMost(5)
+	read(t, maps, show.ID)
+	var last *store.ReservationView
+	for i := range 12 {
+		last = place(t, s, store.PlaceRequest{ShowID: show.ID, TTLSeconds: 1, Seats: []store.SeatRef{{ID: show.Seats[i].ID}}})
+		if v := read(t, maps, show.ID); v.Version != last.ShowVersion {
+			t.Errorf("version %d, want %d", v.Version, last.ShowVersion)
+		}
+	}
+	v := read(t, maps, show.ID)
+	for v.Overdue < 12 {
+		v = read(t, maps, show.ID)
+	}
+	if n, err := s.ExpireReservations(t.Context(), show.ID, boxoffice.ReasonExpired); n != 12 || err != nil {
+		t.Fatalf("closed %d, %v", n, err)
+	}
+	if v := read(t, maps, show.ID); v.Version != last.ShowVersion+1 || v.Overdue != 0 || v.Statuses != "aaaaaaaaaaaa" {
+		t.Errorf("%+v", v)
 	}
 }
 

@@ -27,8 +27,9 @@ type countsCache struct {
 
 type counted struct {
 	Availability
-	version int64
-	next    *time.Time // a hold ends, and places become free without a version
+	version    int64
+	definition int64
+	next       *time.Time // a hold ends, and places become free without a version
 }
 
 func newCountsCache() *countsCache {
@@ -45,7 +46,7 @@ func (c *countsCache) fill(list []ShowListing) (stale []uuid.UUID) {
 		n, ok := c.counts[show.ShowID]
 		age := show.Now.Sub(n.AsOf)
 		switch {
-		case !ok:
+		case !ok || n.definition != show.Definition: // it may have another plan
 			stale = append(stale, show.ShowID)
 			continue
 		case n.version == show.Version && (n.next == nil || show.Now.Before(*n.next)):
@@ -94,10 +95,15 @@ func (s *Store) count(ctx context.Context, q querier, list []ShowListing) error 
 	if err != nil {
 		return coded(err)
 	}
+	definitions := make(map[uuid.UUID]int64, len(list))
+	for i := range list {
+		definitions[list[i].ShowID] = list[i].Definition
+	}
 	fresh := make(map[uuid.UUID]Availability, len(stale))
 	var id uuid.UUID
 	var n counted
 	if _, err := pgx.ForEachRow(rows, []any{&id, &n.version, &n.AsOf, &n.Capacity, &n.Available, &n.next}, func() error {
+		n.definition = definitions[id]
 		s.counts.put(id, n)
 		fresh[id] = n.Availability
 		n.next = nil

@@ -76,7 +76,11 @@ type laneCall = lanes.Call[*laneCommand, boxoffice.Outcome]
 func (s *Store) do(ctx context.Context, show uuid.UUID, cmd *laneCommand) (boxoffice.Outcome, error) {
 	out, err := s.lanes.Do(ctx, show, cmd)
 	if err == nil && out.Err != nil {
-		err = s.explain(ctx, show, out.Err)
+		customer := cmd.Actor.CustomerID
+		if place, ok := cmd.Do.(*boxoffice.PlaceReservation); ok {
+			customer = place.CustomerID
+		}
+		err = s.explain(ctx, show, customer, out.Err)
 	}
 	return out, err
 }
@@ -113,6 +117,7 @@ var laneSettings = map[string]string{
 	"enable_seqscan":                      "off",
 	"enable_hashjoin":                     "off",
 	"enable_mergejoin":                    "off",
+	"enable_bitmapscan":                   "off",
 	"jit":                                 "off",
 	"statement_timeout":                   "10s",
 	"lock_timeout":                        "2s",
@@ -557,15 +562,11 @@ func (t *laneTx) loadSeats(b *pgx.Batch) {
 	}
 	b.Queue(sqlSeatsRead, shows, nos).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			var holder *string
-			show, seat, err := scanSeat(rows, &holder)
+			show, seat, err := scanSeat(rows)
 			if err != nil {
 				return err
 			}
 			sh := t.show(show)
-			if holder != nil {
-				seat.HolderID = *holder
-			}
 			sh.state.Seats[seat.No] = seat
 			if seat.State == 'h' && !sh.state.Now.Before(seat.HeldUntil) {
 				sh.overdue[seat.ReservationID] = true
@@ -584,23 +585,18 @@ func (t *laneTx) scanLocked(rows pgx.Rows) error {
 			return err
 		}
 		seat.Locked = true
-		seats := t.show(show).state.Seats
-		if old := seats[seat.No]; old != nil {
-			seat.HolderID = old.HolderID
-		}
-		seats[seat.No] = seat
+		t.show(show).state.Seats[seat.No] = seat
 	}
 	return rows.Err()
 }
 
-func scanSeat(rows pgx.Rows, more ...any) (uuid.UUID, *boxoffice.SeatRow, error) {
+func scanSeat(rows pgx.Rows) (uuid.UUID, *boxoffice.SeatRow, error) {
 	var show uuid.UUID
 	var seat boxoffice.SeatRow
 	var reservation, block *uuid.UUID
 	var until *time.Time
 	var state string
-	err := rows.Scan(append([]any{&show, &seat.No, &state, &reservation, &until, &block}, more...)...)
-	if err != nil {
+	if err := rows.Scan(&show, &seat.No, &state, &reservation, &until, &block, &seat.Holder); err != nil {
 		return show, nil, err
 	}
 	seat.State = state[0]

@@ -32,7 +32,6 @@ var (
 	sqlSeatsInsert        = queries.Must("seats_insert")
 	sqlSeatsDelete        = queries.Must("seats_delete")
 	sqlAreasUpdate        = queries.Must("areas_update")
-	sqlAreasPut           = queries.Must("areas_put")
 	sqlAreasDelete        = queries.Must("areas_delete")
 	sqlBlocksInsert       = queries.Must("blocks_insert")
 	sqlChangesInsert      = queries.Must("changes_insert")
@@ -68,8 +67,7 @@ func (t *laneTx) save(ctx context.Context, dirty, replayed bool) error {
 	}
 	b := &pgx.Batch{}
 	t.saveHeads(b)
-	t.saveUpdated(b)
-	t.savePlaced(b)
+	t.saveReservations(b)
 	t.saveSeats(b)
 	t.saveAreas(b)
 	t.saveLog(b)
@@ -113,7 +111,7 @@ func exactly(b *pgx.Batch, n int, what, sql string, args ...any) {
 }
 
 func (t *laneTx) saveHeads(b *pgx.Batch) {
-	var ids []uuid.UUID
+	var ids, orgs []uuid.UUID
 	var versions, defs []int64
 	var nows []time.Time
 	for _, sh := range t.shows {
@@ -124,11 +122,12 @@ func (t *laneTx) saveHeads(b *pgx.Batch) {
 		if sh.did.Terms != nil {
 			def = sh.did.Terms.Definition
 		}
-		ids, versions = append(ids, sh.id), append(versions, sh.did.Version)
+		ids, orgs = append(ids, sh.id), append(orgs, sh.state.Terms.OrganisationID)
+		versions = append(versions, sh.did.Version)
 		nows, defs = append(nows, sh.state.Now), append(defs, def)
 	}
 	if len(ids) > 0 {
-		exactly(b, len(ids), "show heads", sqlShowHeadsUpdate, ids, versions, nows, defs)
+		exactly(b, len(ids), "show heads", sqlShowHeadsUpdate, ids, orgs, versions, nows, defs)
 	}
 }
 
@@ -181,100 +180,108 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-func (t *laneTx) savePlaced(b *pgx.Batch) {
-	var shows, ids, orgs []uuid.UUID
-	var customers, currencies []string
-	var created, expires []time.Time
-	var holds, places []int32
-	var staff []bool
-	var blocks []pgtype.UUID
-	var totals []int64
-	var metadata []*string
-	var cols items
+// reservations are reservations as columns, in the order of the arguments of
+// reservations_insert and reservations_update.
+type reservations struct {
+	shows, ids, orgs      []uuid.UUID
+	customers, currencies []string
+	created, expires      []time.Time
+	holds, places         []int32
+	staff                 []bool
+	blocks                []pgtype.UUID
+	totals                []int64
+	items                 items
+	metadata              []*string
+
+	statuses []string
+	closed   []pgtype.Timestamptz
+	reasons  []*string
+}
+
+func (c *reservations) add(org uuid.UUID, r *boxoffice.Reservation) {
+	c.shows, c.ids, c.orgs = append(c.shows, r.ShowID), append(c.ids, r.ID), append(c.orgs, org)
+	c.customers, c.currencies = append(c.customers, r.CustomerID), append(c.currencies, r.Currency)
+	c.created, c.expires = append(c.created, r.CreatedAt), append(c.expires, r.ExpiresAt)
+	c.holds, c.places = append(c.holds, int32(r.HoldSeconds)), append(c.places, int32(r.Places()))
+	c.staff, c.blocks = append(c.staff, r.Staff), append(c.blocks, nullable(r.BlockID))
+	c.totals, c.metadata = append(c.totals, r.TotalMinor()), append(c.metadata, jsonOrNil(r.Metadata))
+	c.items.add(r)
+	c.statuses, c.closed = append(c.statuses, string(r.Status)), append(c.closed, instant(r.ClosedAt))
+	c.reasons = append(c.reasons, textOrNil(string(r.CloseReason)))
+}
+
+func (c *reservations) args() []any {
+	args := []any{c.shows, c.ids, c.orgs, c.customers, c.created, c.expires, c.holds, c.staff, c.blocks, c.currencies, c.totals, c.places}
+	return append(append(args, c.items.args()...), c.metadata)
+}
+
+// saveReservations ends and changes what exists, then adds what is new. What
+// was placed and ended within one batch is added and then ended: a reservation
+// begins active.
+func (t *laneTx) saveReservations(b *pgx.Batch) {
+	var placed, updated, over reservations
 	for _, sh := range t.shows {
+		if sh.did == nil || sh.state.Terms == nil {
+			continue
+		}
+		org := sh.state.Terms.OrganisationID
+		for _, r := range sh.did.Updated {
+			updated.add(org, r)
+		}
 		for _, r := range sh.did.Placed {
-			shows, ids, orgs = append(shows, sh.id), append(ids, r.ID), append(orgs, sh.state.Terms.OrganisationID)
-			customers, currencies = append(customers, r.CustomerID), append(currencies, r.Currency)
-			created, expires = append(created, r.CreatedAt), append(expires, r.ExpiresAt)
-			holds, places = append(holds, int32(r.HoldSeconds)), append(places, int32(r.Places()))
-			staff, blocks = append(staff, r.Staff), append(blocks, nullable(r.BlockID))
-			totals, metadata = append(totals, r.TotalMinor()), append(metadata, jsonOrNil(r.Metadata))
-			cols.add(r)
+			placed.add(org, r)
+			if r.Status != boxoffice.ReservationActive {
+				over.add(org, r)
+			}
 		}
 	}
-	if len(ids) == 0 {
-		return
-	}
-	args := []any{shows, ids, orgs, customers, created, expires, holds, staff, blocks, currencies, totals, places}
-	exactly(b, len(ids), "reservations placed", sqlReservationsInsert, append(append(args, cols.args()...), metadata)...)
-	// A hold may have been placed and ended within one batch.
-	t.update(b, func(sh *laneShow) []*boxoffice.Reservation {
-		return slices.DeleteFunc(slices.Clone(sh.did.Placed), func(r *boxoffice.Reservation) bool {
-			return r.Status == boxoffice.ReservationActive
-		})
-	})
-}
-
-func (t *laneTx) saveUpdated(b *pgx.Batch) {
-	t.update(b, func(sh *laneShow) []*boxoffice.Reservation { return sh.did.Updated })
-}
-
-func (t *laneTx) update(b *pgx.Batch, which func(*laneShow) []*boxoffice.Reservation) {
-	var shows, ids []uuid.UUID
-	var statuses []string
-	var reasons []*string
-	var expires []time.Time
-	var closed []pgtype.Timestamptz
-	var totals []int64
-	var places []int32
-	var cols items
-	for _, sh := range t.shows {
-		for _, r := range which(sh) {
-			shows, ids = append(shows, sh.id), append(ids, r.ID)
-			statuses, reasons = append(statuses, string(r.Status)), append(reasons, textOrNil(string(r.CloseReason)))
-			expires, closed = append(expires, r.ExpiresAt), append(closed, instant(r.ClosedAt))
-			totals, places = append(totals, r.TotalMinor()), append(places, int32(r.Places()))
-			cols.add(r)
+	update := func(c *reservations) {
+		if len(c.ids) > 0 {
+			exactly(b, len(c.ids), "reservations updated", sqlReservationsUpdate, append(c.args(), c.statuses, c.closed, c.reasons)...)
 		}
 	}
-	if len(ids) == 0 {
-		return
+	update(&updated)
+	if len(placed.ids) > 0 {
+		exactly(b, len(placed.ids), "reservations placed", sqlReservationsInsert, placed.args()...)
 	}
-	args := []any{shows, ids, statuses, expires, closed, reasons, totals, places}
-	exactly(b, len(ids), "reservations updated", sqlReservationsUpdate, append(args, cols.args()...)...)
+	update(&over)
 }
 
 func (t *laneTx) saveSeats(b *pgx.Batch) {
-	var shows []uuid.UUID
-	var nos []int32
+	var shows, orgs []uuid.UUID
+	var nos, holders []int32
 	var states []string
 	var owners, blocks []pgtype.UUID
 	var until []pgtype.Timestamptz
 	for _, sh := range t.shows {
 		for _, s := range sh.did.Seats {
-			shows, nos, states = append(shows, sh.id), append(nos, s.No), append(states, stateText[s.State])
+			shows, orgs = append(shows, sh.id), append(orgs, sh.state.Terms.OrganisationID)
+			nos, states = append(nos, s.No), append(states, stateText[s.State])
 			owners, blocks = append(owners, nullable(s.ReservationID)), append(blocks, nullable(s.BlockID))
-			until = append(until, instant(s.HeldUntil))
+			until, holders = append(until, instant(s.HeldUntil)), append(holders, s.Holder)
 		}
 	}
 	if len(nos) > 0 {
-		exactly(b, len(nos), "seats", sqlSeatsUpdate, shows, nos, states, owners, until, blocks)
+		exactly(b, len(nos), "seats", sqlSeatsUpdate, shows, orgs, nos, states, owners, until, blocks, holders)
 	}
 }
 
 var stateText = map[byte]string{'a': "a", 'h': "h", 'b': "b", 'x': "x"}
 
 func (t *laneTx) saveAreas(b *pgx.Batch) {
-	var shows []uuid.UUID
+	var shows, orgs, ids []uuid.UUID
+	var names, categories []string
 	var nos, capacities, held, booked []int32
 	for _, sh := range t.shows {
 		for _, a := range sh.did.Areas {
-			shows, nos, capacities = append(shows, sh.id), append(nos, a.No), append(capacities, int32(a.Capacity))
-			held, booked = append(held, int32(a.Held)), append(booked, int32(a.Booked))
+			shows, orgs = append(shows, sh.id), append(orgs, sh.state.Terms.OrganisationID)
+			nos, ids = append(nos, a.No), append(ids, a.ID)
+			names, categories = append(names, a.Name), append(categories, a.Category)
+			capacities, held, booked = append(capacities, int32(a.Capacity)), append(held, int32(a.Held)), append(booked, int32(a.Booked))
 		}
 	}
 	if len(nos) > 0 {
-		exactly(b, len(nos), "areas", sqlAreasUpdate, shows, nos, capacities, held, booked)
+		exactly(b, len(nos), "areas", sqlAreasUpdate, shows, orgs, nos, ids, names, categories, capacities, held, booked)
 	}
 }
 
@@ -412,11 +419,10 @@ func (t *laneTx) savePlan(ctx context.Context, sh *laneShow) error {
 		return nil
 	}
 	org := sh.state.Terms.OrganisationID
-	if len(sh.did.RemovedSeats) > 0 {
-		n := len(sh.did.RemovedSeats)
+	if n := len(sh.did.RemovedSeats); n > 0 {
 		b := &pgx.Batch{}
-		exactly(b, n, "seats freed by the plan", sqlSeatsUpdate, repeat(sh.id, n), sh.did.RemovedSeats, repeat("a", n),
-			make([]pgtype.UUID, n), make([]pgtype.Timestamptz, n), make([]pgtype.UUID, n))
+		exactly(b, n, "seats freed by the plan", sqlSeatsUpdate, repeat(sh.id, n), repeat(org, n), sh.did.RemovedSeats, repeat("a", n),
+			make([]pgtype.UUID, n), make([]pgtype.Timestamptz, n), make([]pgtype.UUID, n), make([]int32, n))
 		exactly(b, n, "seats removed by the plan", sqlSeatsDelete, sh.id, sh.did.RemovedSeats)
 		if err := t.send(ctx, b); err != nil {
 			return err
@@ -427,11 +433,7 @@ func (t *laneTx) savePlan(ctx context.Context, sh *laneShow) error {
 			return err
 		}
 	}
-	for _, a := range sh.did.Areas {
-		if err := t.exec(ctx, sqlAreasPut, sh.id, org, a.No, a.ID, a.Name, a.Category, a.Capacity, a.Held, a.Booked); err != nil {
-			return err
-		}
-	}
+	// Areas that the plan brings are written with those that changed.
 	if len(sh.did.RemovedAreas) > 0 {
 		return t.exec(ctx, sqlAreasDelete, sh.id, sh.did.RemovedAreas)
 	}

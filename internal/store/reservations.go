@@ -478,12 +478,20 @@ func (s *Store) areasOf(ctx context.Context, show uuid.UUID) ([]boxoffice.AreaRo
 	return list, coded(err)
 }
 
-// explain names the seats and areas of a refusal as clients know them.
-func (s *Store) explain(ctx context.Context, show uuid.UUID, refusal *boxoffice.Error) error {
+// explain names the seats and areas of a refusal as clients know them, and the
+// customer's own reservation if it really is one: seats know only a hash.
+func (s *Store) explain(ctx context.Context, show uuid.UUID, customer string, refusal *boxoffice.Error) error {
 	if len(refusal.SeatNos) == 0 && len(refusal.AreaNos) == 0 {
 		return refusal
 	}
 	e := *refusal
+	if own := e.Facts.OwnReservationID; own != nil {
+		e.Facts.OwnReservationID = nil
+		if r, err := s.ReadReservation(ctx, customer, *own); err == nil {
+			e.Facts.OwnReservationID = &r.ID
+			e.Detail += " Your own reservation " + r.ID.String() + " holds one of them; change or release it."
+		}
+	}
 	if len(e.SeatNos) > 0 {
 		terms, err := s.termsOf(ctx, show)
 		if err != nil {

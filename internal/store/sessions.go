@@ -5,11 +5,20 @@ import (
 	"time"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/sql/queries"
 )
+
+var sqlSessionsPurge = queries.Must("sessions_purge")
 
 // RecordSession notes that a guest was given a token. The token stands for
 // itself: the row is for people who ask who a customer id is.
 func (s *Store) RecordSession(ctx context.Context, customerID string, expires time.Time) error {
 	_, err := s.pool.Exec(ctx, sqlSessionsInsert, NewID(), boxoffice.DefaultOrganisationID, customerID, expires)
 	return coded(err)
+}
+
+// PurgeSessions forgets sessions whose token has ended, at most limit.
+func (s *Store) PurgeSessions(ctx context.Context, limit int) (int64, error) {
+	tag, err := s.pool.Exec(ctx, sqlSessionsPurge, limit)
+	return tag.RowsAffected(), coded(err)
 }

@@ -113,6 +113,7 @@ create table show_seats (
   reservation_id  uuid,
   held_until      timestamptz,
   block_id        uuid,
+  holder          int not null default 0,
   primary key (show_id, seat_no),
   -- One row is one seat and has one owner: two owners cannot be written down.
   constraint show_seats_one_owner check (
@@ -131,6 +132,7 @@ comment on column show_seats.state is 'a available, h held, b booked, x blocked.
 comment on column show_seats.organisation_id is 'Whose show.';
 comment on column show_seats.reservation_id is 'The reservation that owns it, held or booked.';
 comment on column show_seats.held_until is 'The end of the hold, copied from the reservation.';
+comment on column show_seats.holder is 'A hash of the holding customer''s id, so that a refusal can name one''s own hold without reading reservations.';
 comment on column show_seats.block_id is 'The block it belongs to; kept while a staff hold sells from the block.';
 
 create function show_seats_keep_owner() returns trigger

@@ -137,7 +137,7 @@ select e.event_id
         and ($10::timestamptz is null or s.starts_at >= $10)
         and ($11::timestamptz is null or s.starts_at < $11)
         and ($12 = '' or coalesce(s.language, e.language) = $12)
-        and (not $13 or coalesce(s.ends_at, s.starts_at) > coalesce($17, clock_timestamp()))))
+        and (not $13 or coalesce(s.ends_at, s.starts_at) > coalesce($17, now()))))
  order by e.event_id desc
  limit $16;
 
@@ -157,7 +157,7 @@ select s.show_id
       and ($7::timestamptz is null or s.starts_at >= $7)
       and ($8::timestamptz is null or s.starts_at < $8)
       and ($9 = '' or coalesce(s.language, e.language) = $9)
-      and (not $10 or coalesce(s.ends_at, s.starts_at) > coalesce($11, clock_timestamp()))
+      and (not $10 or coalesce(s.ends_at, s.starts_at) > coalesce($11, now()))
     order by s.starts_at, s.show_id
     limit $3) s
  order by w.i, s.starts_at, s.show_id;
@@ -168,7 +168,7 @@ select s.show_id
 with upcoming as (
   select s.event_id, v.city, coalesce(s.language, e.language) as language, e.genre, e.kind
     from shows s join events e using (event_id) left join venues v using (venue_id)
-   where s.organisation_id = $1 and coalesce(s.ends_at, s.starts_at) > coalesce($2, clock_timestamp())
+   where s.organisation_id = $1 and coalesce(s.ends_at, s.starts_at) > coalesce($2, now())
      and s.status in ('on_sale', 'paused') and e.status = 'published')
 select 'city', city, count(distinct event_id)::int from upcoming where city is not null group by city
 union all

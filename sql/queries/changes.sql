@@ -23,6 +23,7 @@ select c.xid::text, c.show_id, c.version, c.n, c.at, c.type, c.actor, c.reason, 
        c.before_status, c.after_status, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.detail ->> 'text'
   from changes c
  where c.organisation_id = $1 and c.show_id = $2
+   and c.version >= coalesce($3::bigint, 0)
    and ($3::bigint is null or (c.version, c.n) > ($3, $4::int))
    and ($5::uuid is null or exists (
          select from hall_seats h join shows s on s.hall_id = h.hall_id

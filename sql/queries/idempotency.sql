@@ -4,7 +4,8 @@
 -- What was answered to the keys, with their place in the arrays (from 1). $1 owner[], $2 key[].
 select w.i, k.fingerprint, k.receipt
   from unnest($1::text[], $2::uuid[]) with ordinality as w(owner, key, i)
-  join idempotency_keys k on k.owner = w.owner and k.key = w.key;
+ cross join lateral (
+   select k.fingerprint, k.receipt from idempotency_keys k where k.owner = w.owner and k.key = w.key limit 1) k;
 
 -- name: idempotency_insert
 -- $1 owner[], $2 key[], $3 organisation_id[], $4 fingerprint[], $5 created_at[] (null: now), $6 show_id[], $7 receipt[].

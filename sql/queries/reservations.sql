@@ -1,18 +1,18 @@
 -- Reservations. Every loading statement of the lane returns the same columns.
 
 -- name: reservations_named
--- The reservations that commands name, locked. $1 show_id[], $2 reservation_id[].
+-- The reservations that commands name, locked in the order given. $1 show_id[], $2 reservation_id[].
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
        r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata
   from unnest($1::uuid[], $2::uuid[]) as w(show_id, reservation_id)
-  join reservations r on r.show_id = w.show_id and r.reservation_id = w.reservation_id
- order by r.show_id, r.reservation_id
-   for no key update of r;
+ cross join lateral (
+   select * from reservations r where r.show_id = w.show_id and r.reservation_id = w.reservation_id
+    limit 1 for no key update) r;
 
 -- name: reservations_due
--- The oldest overdue holds of shows that are to be tidied up, locked. $1 show_id[], $2 now[], $3 limit[].
+-- The oldest overdue holds of shows that are to be tidied up. $1 show_id[], $2 now[], $3 limit[].
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
@@ -31,23 +31,25 @@ select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.exp
        r.seat_nos, r.seat_types, r.seat_prices,
        r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata
   from unnest($1::uuid[], $2::timestamptz[], $3::int[], $4::int[]) as w(show_id, now, area_no, wanted)
-  join show_areas a on a.show_id = w.show_id and a.area_no = w.area_no
-   and w.wanted > a.capacity - a.held - a.booked
+ cross join lateral (
+   select w.wanted - (a.capacity - a.held - a.booked) as units
+     from show_areas a where a.show_id = w.show_id and a.area_no = w.area_no limit 1) short
  cross join lateral (
    select * from reservations r
     where r.show_id = w.show_id and r.status = 'active' and r.expires_at <= w.now
       and r.area_nos @> array[w.area_no]
     order by r.expires_at
-    limit w.wanted - (a.capacity - a.held - a.booked)) r;
+    limit greatest(short.units, 0)) r;
 
 -- name: reservations_places
 -- How many places customers have in shows that limit them: live holds and
 -- bookings. $1 show_id[], $2 now[], $3 customer_id[].
-select w.show_id, w.customer_id, coalesce(sum(r.places), 0)::int
+select w.show_id, w.customer_id, r.places
   from unnest($1::uuid[], $2::timestamptz[], $3::text[]) as w(show_id, now, customer_id)
-  join reservations r on r.customer_id = w.customer_id and r.show_id = w.show_id
-   and (r.status = 'consumed' or (r.status = 'active' and r.expires_at > w.now))
- group by w.show_id, w.customer_id;
+ cross join lateral (
+   select coalesce(sum(r.places), 0)::int as places from reservations r
+    where r.customer_id = w.customer_id and r.show_id = w.show_id
+      and (r.status = 'consumed' or (r.status = 'active' and r.expires_at > w.now))) r;
 
 -- name: reservations_exist
 -- Whether a show ever had a hold. $1 show_id.
@@ -76,23 +78,32 @@ select w.show_id, w.reservation_id, w.organisation_id, w.customer_id, 'active', 
          area_nos, area_types, area_requested, area_quantities, area_prices, metadata);
 
 -- name: reservations_update
--- What may change about a reservation. $1 show_id[], $2 reservation_id[], $3 status[], $4 expires_at[], $5 closed_at[],
--- $6 close_reason[], $7 total_minor[], $8 places[], $9-$11 seats, $12-$16 areas.
-update reservations r
-   set status = w.status, expires_at = w.expires_at, closed_at = w.closed_at, close_reason = w.close_reason,
-       total_minor = w.total_minor, places = w.places,
-       seat_nos = w.seat_nos::int[], seat_types = w.seat_types::text[], seat_prices = w.seat_prices::bigint[],
-       area_nos = w.area_nos::int[], area_types = w.area_types::text[], area_requested = w.area_requested::int[],
-       area_quantities = w.area_quantities::int[], area_prices = w.area_prices::bigint[]
-  from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[],
-              $6::text[], $7::bigint[], $8::int[],
-              $9::text[], $10::text[], $11::text[],
-              $12::text[], $13::text[], $14::text[], $15::text[], $16::text[])
-    as w(show_id, reservation_id, status, expires_at, closed_at,
-         close_reason, total_minor, places,
+-- What may change about reservations that exist. The arguments are those of reservations_insert, then
+-- $22 status[], $23 closed_at[], $24 close_reason[].
+insert into reservations as r (show_id, reservation_id, organisation_id, customer_id, created_at, expires_at,
+       hold_seconds, staff, block_id, currency, total_minor, places,
+       seat_nos, seat_types, seat_prices,
+       area_nos, area_types, area_requested, area_quantities, area_prices, metadata, status, closed_at, close_reason)
+select w.show_id, w.reservation_id, w.organisation_id, w.customer_id, w.created_at, w.expires_at,
+       w.hold_seconds, w.staff, w.block_id, w.currency, w.total_minor, w.places,
+       w.seat_nos::int[], w.seat_types::text[], w.seat_prices::bigint[],
+       w.area_nos::int[], w.area_types::text[], w.area_requested::int[], w.area_quantities::int[], w.area_prices::bigint[],
+       w.metadata::jsonb, w.status, w.closed_at, w.close_reason
+  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[],
+              $7::int[], $8::boolean[], $9::uuid[], $10::text[], $11::bigint[], $12::int[],
+              $13::text[], $14::text[], $15::text[],
+              $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[],
+              $22::text[], $23::timestamptz[], $24::text[])
+    as w(show_id, reservation_id, organisation_id, customer_id, created_at, expires_at,
+         hold_seconds, staff, block_id, currency, total_minor, places,
          seat_nos, seat_types, seat_prices,
-         area_nos, area_types, area_requested, area_quantities, area_prices)
- where r.show_id = w.show_id and r.reservation_id = w.reservation_id;
+         area_nos, area_types, area_requested, area_quantities, area_prices, metadata, status, closed_at, close_reason)
+on conflict (show_id, reservation_id) do update
+   set status = excluded.status, expires_at = excluded.expires_at, closed_at = excluded.closed_at,
+       close_reason = excluded.close_reason, total_minor = excluded.total_minor, places = excluded.places,
+       seat_nos = excluded.seat_nos, seat_types = excluded.seat_types, seat_prices = excluded.seat_prices,
+       area_nos = excluded.area_nos, area_types = excluded.area_types, area_requested = excluded.area_requested,
+       area_quantities = excluded.area_quantities, area_prices = excluded.area_prices;
 
 -- name: reservations_show_of
 -- In which show a reservation is. $1 reservation_id.

@@ -1,48 +1,51 @@
 -- Who owns the places of a show.
 
 -- name: seats_read
--- The wanted seats as they are, with the customer who holds them. Under the show's lock nobody else changes them.
--- $1 show_id[], $2 seat_no[].
-select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, r.customer_id
+-- The wanted seats as they are. Under the show's lock nobody else changes them. $1 show_id[], $2 seat_no[].
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, s.holder
   from unnest($1::uuid[], $2::int[]) as w(show_id, seat_no)
-  join show_seats s on s.show_id = w.show_id and s.seat_no = w.seat_no
-  left join reservations r on s.state = 'h' and r.show_id = s.show_id and r.reservation_id = s.reservation_id;
+ cross join lateral (
+   select * from show_seats s where s.show_id = w.show_id and s.seat_no = w.seat_no limit 1) s;
 
 -- name: seats_lock_wanted
--- Locks those of the wanted seats that might be had, in their order, and never waits: a seat that does not come
+-- Locks those of the wanted seats that might be had, in the order given, and never waits: a seat that does not come
 -- back is taken. $1 show_id[], $2 seat_no[], $3 now[]; sorted by show and seat.
-select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, s.holder
   from unnest($1::uuid[], $2::int[], $3::timestamptz[]) as w(show_id, seat_no, now)
-  join show_seats s on s.show_id = w.show_id and s.seat_no = w.seat_no
- where s.state = 'a' or s.state = 'x' or (s.state = 'h' and s.held_until <= w.now)
- order by s.show_id, s.seat_no
-   for update of s skip locked;
+ cross join lateral (
+   select * from show_seats s
+    where s.show_id = w.show_id and s.seat_no = w.seat_no
+      and (s.state = 'a' or s.state = 'x' or (s.state = 'h' and s.held_until <= w.now))
+    limit 1 for update skip locked) s;
 
 -- name: seats_lock_owned
 -- Locks the seats of reservations, waiting for them: a release must not lose one. $1 show_id[], $2 reservation_id[].
-select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, s.holder
   from unnest($1::uuid[], $2::uuid[]) as w(show_id, reservation_id)
-  join reservations r on r.show_id = w.show_id and r.reservation_id = w.reservation_id
+ cross join lateral (
+   select r.seat_nos from reservations r where r.show_id = w.show_id and r.reservation_id = w.reservation_id limit 1) r
  cross join lateral unnest(r.seat_nos) as n(seat_no)
-  join show_seats s on s.show_id = w.show_id and s.seat_no = n.seat_no
- order by s.show_id, s.seat_no
-   for update of s;
+ cross join lateral (
+   select * from show_seats s where s.show_id = w.show_id and s.seat_no = n.seat_no limit 1 for update) s;
 
 -- name: seats_lock_all
 -- Locks every seat of a show that moves to another plan. $1 show_id.
-select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, s.holder
   from show_seats s
  where s.show_id = $1
  order by s.seat_no
    for update of s;
 
 -- name: seats_update
--- $1 show_id[], $2 seat_no[], $3 state[], $4 reservation_id[], $5 held_until[], $6 block_id[].
-update show_seats s
-   set state = w.state::"char", reservation_id = w.reservation_id, held_until = w.held_until, block_id = w.block_id
-  from unnest($1::uuid[], $2::int[], $3::text[], $4::uuid[], $5::timestamptz[], $6::uuid[])
-    as w(show_id, seat_no, state, reservation_id, held_until, block_id)
- where s.show_id = w.show_id and s.seat_no = w.seat_no;
+-- $1 show_id[], $2 organisation_id[], $3 seat_no[], $4 state[], $5 reservation_id[], $6 held_until[], $7 block_id[],
+-- $8 holder[].
+insert into show_seats (show_id, organisation_id, seat_no, state, reservation_id, held_until, block_id, holder)
+select w.show_id, w.organisation_id, w.seat_no, w.state::"char", w.reservation_id, w.held_until, w.block_id, w.holder
+  from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::uuid[], $6::timestamptz[], $7::uuid[], $8::int[])
+    as w(show_id, organisation_id, seat_no, state, reservation_id, held_until, block_id, holder)
+on conflict (show_id, seat_no) do update
+   set state = excluded.state, reservation_id = excluded.reservation_id, held_until = excluded.held_until,
+       block_id = excluded.block_id, holder = excluded.holder;
 
 -- name: seats_insert
 -- Seats that a new plan brings. $1 show_id, $2 organisation_id, $3 seat_no[].
@@ -56,27 +59,19 @@ delete from show_seats where show_id = $1 and seat_no = any ($2::int[]) and stat
 -- All areas of the shows. $1 show_id[].
 select a.show_id, a.area_no, a.area_id, a.name, a.category, a.capacity, a.held, a.booked
   from unnest($1::uuid[]) as w(show_id)
-  join show_areas a on a.show_id = w.show_id;
+ cross join lateral (select * from show_areas a where a.show_id = w.show_id offset 0) a;
 
 -- name: areas_update
--- $1 show_id[], $2 area_no[], $3 capacity[], $4 held[], $5 booked[].
-update show_areas a
-   set capacity = w.capacity, held = w.held, booked = w.booked
-  from unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::int[]) as w(show_id, area_no, capacity, held, booked)
- where a.show_id = w.show_id and a.area_no = w.area_no;
-
--- name: areas_put
--- An area as a new plan has it. $1 show_id, $2 organisation_id, $3 area_no, $4 area_id, $5 name, $6 category,
--- $7 capacity, $8 held, $9 booked.
+-- $1 show_id[], $2 organisation_id[], $3 area_no[], $4 area_id[], $5 name[], $6 category[], $7 capacity[], $8 held[], $9 booked[].
 insert into show_areas (show_id, organisation_id, area_no, area_id, name, category, capacity, held, booked)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::text[], $7::int[], $8::int[], $9::int[])
 on conflict (show_id, area_no) do update
    set name = excluded.name, category = excluded.category, capacity = excluded.capacity,
        held = excluded.held, booked = excluded.booked;
 
 -- name: areas_delete
--- Areas that a new plan lacks; only empty ones go. $1 show_id, $2 area_no[].
-delete from show_areas where show_id = $1 and area_no = any ($2::int[]) and held = 0 and booked = 0;
+-- Areas that a new plan lacks; the rules have made sure that nobody holds a place there. $1 show_id, $2 area_no[].
+delete from show_areas where show_id = $1 and area_no = any ($2::int[]);
 
 -- name: blocks_insert
 -- $1 show_id, $2 block_id, $3 organisation_id, $4 reason, $5 seat_nos, $6 created_at.

@@ -16,14 +16,15 @@ select category, ticket_type, amount_minor from show_prices where show_id = $1 o
 -- The heads of the shows whose lock was had. $1 show_id[].
 select h.show_id, h.version, h.changed_at, h.definition
   from unnest($1::uuid[]) as w(show_id)
-  join show_heads h using (show_id);
+ cross join lateral (select * from show_heads h where h.show_id = w.show_id limit 1) h;
 
 -- name: show_heads_update
--- Raises versions; never sets one back. $1 show_id[], $2 version[], $3 changed_at[], $4 definition[].
-update show_heads h
-   set version = w.version, changed_at = w.changed_at, definition = w.definition
-  from unnest($1::uuid[], $2::bigint[], $3::timestamptz[], $4::bigint[]) as w(show_id, version, changed_at, definition)
- where h.show_id = w.show_id and h.version < w.version;
+-- Raises versions; never sets one back. $1 show_id[], $2 organisation_id[], $3 version[], $4 changed_at[], $5 definition[].
+insert into show_heads as h (show_id, organisation_id, version, changed_at, definition)
+select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::timestamptz[], $5::bigint[])
+on conflict (show_id) do update
+   set version = excluded.version, changed_at = excluded.changed_at, definition = excluded.definition
+ where h.version < excluded.version;
 
 -- name: shows_redefine
 -- Writes a show's new terms. $1 show_id, $2 definition, then the terms.
@@ -103,19 +104,19 @@ select s.show_id
    and (s.starts_at, s.show_id) > (coalesce($6::timestamptz, '-infinity'), coalesce($7::uuid, '00000000-0000-0000-0000-000000000000'))
    and s.starts_at >= coalesce($3::timestamptz, '-infinity')
    and s.starts_at < coalesce($4::timestamptz, 'infinity')
-   and ($5 = '' or $5 = case when s.status in ('on_sale', 'paused') and coalesce(s.ends_at, s.starts_at) <= coalesce($9, clock_timestamp())
+   and ($5 = '' or $5 = case when s.status in ('on_sale', 'paused') and coalesce(s.ends_at, s.starts_at) <= coalesce($9, now())
                              then 'ended' else s.status end)
  order by s.starts_at, s.show_id
  limit $8;
 
 -- name: shows_find_upcoming
 -- A page of shows that are not over, in time order. $1 organisation_id, $2 drafts too, $3 and $4 start and show_id of the
--- last show of the page before or null, $5 how many, $6 now.
+-- last show of the page before or null, $5 how many, $6 now or null.
 select s.show_id
   from shows s
  where s.organisation_id = $1
    and ($2 or s.status <> 'draft')
-   and coalesce(s.ends_at, s.starts_at) > $6
+   and coalesce(s.ends_at, s.starts_at) > coalesce($6::timestamptz, now())
    and (s.starts_at, s.show_id) > (coalesce($3::timestamptz, '-infinity'), coalesce($4::uuid, '00000000-0000-0000-0000-000000000000'))
  order by s.starts_at, s.show_id
  limit $5;
@@ -131,9 +132,9 @@ select s.show_id
    and (s.starts_at, s.show_id) > (coalesce($6::timestamptz, '-infinity'), coalesce($7::uuid, '00000000-0000-0000-0000-000000000000'))
    and s.starts_at >= coalesce($3::timestamptz, '-infinity')
    and s.starts_at < coalesce($4::timestamptz, 'infinity')
-   and ($5 = '' or $5 = case when s.status in ('on_sale', 'paused') and coalesce(s.ends_at, s.starts_at) <= coalesce($9, clock_timestamp())
+   and ($5 = '' or $5 = case when s.status in ('on_sale', 'paused') and coalesce(s.ends_at, s.starts_at) <= coalesce($9, now())
                              then 'ended' else s.status end)
-   and (not $12 or coalesce(s.ends_at, s.starts_at) > coalesce($9, clock_timestamp()))
+   and (not $12 or coalesce(s.ends_at, s.starts_at) > coalesce($9, now()))
  order by s.starts_at, s.show_id
  limit $8;
 
@@ -147,9 +148,9 @@ select s.show_id
    and (s.starts_at, s.show_id) > (coalesce($6::timestamptz, '-infinity'), coalesce($7::uuid, '00000000-0000-0000-0000-000000000000'))
    and s.starts_at >= coalesce($3::timestamptz, '-infinity')
    and s.starts_at < coalesce($4::timestamptz, 'infinity')
-   and ($5 = '' or $5 = case when s.status in ('on_sale', 'paused') and coalesce(s.ends_at, s.starts_at) <= coalesce($9, clock_timestamp())
+   and ($5 = '' or $5 = case when s.status in ('on_sale', 'paused') and coalesce(s.ends_at, s.starts_at) <= coalesce($9, now())
                              then 'ended' else s.status end)
-   and (not $11 or coalesce(s.ends_at, s.starts_at) > coalesce($9, clock_timestamp()))
+   and (not $11 or coalesce(s.ends_at, s.starts_at) > coalesce($9, now()))
  order by s.starts_at, s.show_id
  limit $8;
 

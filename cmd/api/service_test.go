@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/rowlock/rowlock/internal/fixture"
+	"github.com/rowlock/rowlock/internal/pgtest"
+	"github.com/rowlock/rowlock/internal/store"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func TestTogetherStopsTheLastPartFirst(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	var stopped []string
+	var begun sync.WaitGroup
+	waits := func(name string) part {
+		begun.Add(1)
+		return part{name, func(ctx context.Context) error {
+			begun.Done()
+			<-ctx.Done()
+			mu.Lock()
+			defer mu.Unlock()
+			stopped = append(stopped, name)
+			return nil
+		}}
+	}
+	once := part{"once", func(context.Context) error { return nil }}
+	parts := []part{waits("lanes"), once, waits("jobs"), waits("http")}
+	go func() { begun.Wait(); cancel() }()
+	if err := together(ctx, quiet, parts); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(stopped, []string{"http", "jobs", "lanes"}) {
+		t.Errorf("stopped in the order %v", stopped)
+	}
+}
+
+func TestTogetherEndsWhenAPartFails(t *testing.T) {
+	t.Parallel()
+	bang, late := errors.New("bang"), errors.New("and the others did not end well")
+	err := together(t.Context(), quiet, []part{
+		{"lanes", func(ctx context.Context) error { <-ctx.Done(); return late }},
+		{"jobs", func(context.Context) error { return bang }},
+	})
+	if !errors.Is(err, bang) || !errors.Is(err, late) || strings.Count(err.Error(), "bang") != 1 || !strings.Contains(err.Error(), "jobs: bang") {
+		t.Errorf("%v", err)
+	}
+}
+
+// hold is a request for a seat.
+func hold(show uuid.UUID, label string) (body string, header map[string]string) {
+	return `{"showId":"` + show.String() + `","seats":[{"label":"` + label + `"}],"ttlSeconds":1}`, map[string]string{
+		"Content-Type": "application/json", "X-Mock-User-Id": uuid.NewString(),
+		"Idempotency-Key": strings.ReplaceAll(uuid.NewString(), "-", ""),
+	}
+}
+
+func TestServeDropsNoRequestThatItAccepted(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	made := fixture.Show(t, fixture.On(t, db), fixture.Options{})
+	p := start(t, with(production(db), "ENV", "development", "AUTH_MODE", "mock", "LANE_TIMEOUT", "5s"), "serve").ready()
+
+	// Somebody else has the show, so the request is under way when the end is asked for.
+	super := db.Pool("")
+	conn, err := super.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(t.Context(), `select pg_advisory_lock(show_lock_key($1))`, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan string, 1)
+	go func() {
+		body, header := hold(made.ID, made.Seats[0].Label)
+		code, answer := p.send(http.MethodPost, "/api/v1/reservations", body, header)
+		answered <- http.StatusText(code) + " " + answer
+	}()
+	for waiting := false; !waiting; {
+		if err := super.QueryRow(t.Context(), `select exists (select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.terminate()
+	for { // until it takes no more
+		if c, err := net.Dial("tcp", strings.TrimPrefix(p.base, "http://")); err != nil {
+			break
+		} else {
+			c.Close()
+		}
+	}
+	if _, err := conn.Exec(t.Context(), `select pg_advisory_unlock_all()`); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answered; !strings.HasPrefix(got, "Created ") {
+		t.Errorf("the request that was under way: %s", got)
+	}
+	p.wait()
+}
+
+func TestServeSaysThatItStopsBeforeItDoes(t *testing.T) {
+	t.Parallel()
+	p := start(t, production(pgtest.New(t)), "serve").ready()
+	p.terminate()
+	for {
+		code, body := p.get("/readyz")
+		if code == http.StatusOK {
+			continue
+		}
+		if code != http.StatusServiceUnavailable || !strings.Contains(body, "stopping") {
+			t.Errorf("/readyz: %d %s", code, body)
+		}
+		break
+	}
+	if code, _ := p.get("/healthz"); code != http.StatusOK {
+		t.Errorf("/healthz: %d", code)
+	}
+	p.wait()
+}
+
+func TestServeAndWorkCanBeApart(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	made := fixture.Show(t, fixture.On(t, db), fixture.Options{})
+	serve := start(t, with(production(db), "ENV", "development", "AUTH_MODE", "mock"), "serve", "--jobs=false").ready()
+	if _, body := serve.get("/readyz"); strings.Contains(body, "workers") {
+		t.Errorf("it works no jobs and says that it does: %s", body)
+	}
+	body, header := hold(made.ID, made.Seats[0].Label)
+	if code, answer := serve.send(http.MethodPost, "/api/v1/reservations", body, header); code != http.StatusCreated {
+		t.Fatalf("%d %s", code, answer)
+	}
+	super := db.Pool("")
+	status := func() (status string) {
+		if err := super.QueryRow(t.Context(), `select status from reservations`).Scan(&status); err != nil {
+			t.Fatal(err)
+		}
+		return status
+	}
+	if got := status(); got != "active" {
+		t.Errorf("with no worker anywhere it is %s", got)
+	}
+	work := start(t, production(db), "work").ready()
+	for status() != "expired" {
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/metrics": 200, "/": 404, "/api/v1/reservations": 404} {
+		if code, _ := work.get(path); code != want {
+			t.Errorf("the worker's %s: %d, want %d", path, code, want)
+		}
+	}
+	for _, p := range []*process{work, serve} {
+		p.terminate()
+		p.wait()
+	}
+}
+
+func TestServeRefusesToStart(t *testing.T) {
+	t.Parallel()
+	db, empty := pgtest.New(t), pgtest.NewEmpty(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() })
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"WithoutADatabase":           {map[string]string{"SESSION_SECRET": "0123456789abcdef0123456789abcdef"}, "DATABASE_URL is not set"},
+		"OnAPortThatIsTaken":         {with(production(db), "ADDR", taken.Addr().String()), "another program serves on " + taken.Addr().String()},
+		"AsSuperuserInProduction":    {with(production(db), "DATABASE_URL", db.URL("")), "is a superuser"},
+		"AsTheLaneOfAnOwner":         {with(production(db), "DATABASE_LANE_URL", db.URL(store.RoleOwner)), "owns the tables"},
+		"OnASchemaThatIsTooOld":      {production(empty), "run rowlock migrate"},
+		"WithMorePoolsThanThereIs":   {with(production(db), "POOL_REQUESTS", "1000"), "raise max_connections"},
+		"WithMockUsersInProduction":  {with(production(db), "AUTH_MODE", "mock"), "AUTH_MODE must not be mock"},
+		"WithASettingThatIsNonsense": {with(production(db), "LANES", "many"), "LANES"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, c.env, "serve")
+			if code := p.exit(); code != 1 || !strings.Contains(p.log.String(), c.want) {
+				t.Errorf("exit %d; %q is not in its log", code, c.want)
+			}
+		})
+	}
+}
+
+func TestServeOnANewerSchemaWarns(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	if _, err := db.Pool("").Exec(t.Context(), `update schema_version set version = version + 1`); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, with(production(db), "MIGRATE_DATABASE_URL", db.URL(store.RoleOwner)), "serve").ready()
+	if !strings.Contains(p.log.String(), "the schema is newer than this binary") {
+		t.Error("no warning")
+	}
+}
+
+func TestServeMigratesWhenItHasTheRoleForIt(t *testing.T) {
+	t.Parallel()
+	db := pgtest.NewEmpty(t)
+	env := with(production(db), "MIGRATE_DATABASE_URL", db.URL(store.RoleOwner))
+	first, second := start(t, env, "serve"), start(t, env, "serve")
+	first.ready()
+	second.ready()
+}
