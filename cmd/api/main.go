@@ -89,7 +89,7 @@ func newRoot() *cobra.Command {
 	for group, verbs := range map[string][]*cobra.Command{
 		"home":    {runVerb(), resetVerb(), demoVerb()},
 		"service": {serveVerb(), workVerb()},
-		"data":    {migrateVerb(), rolesVerb(), apikeyVerb(), importVerb()},
+		"data":    {migrateVerb(), rolesVerb(), apikeyVerb(), importVerb(), proveVerb(), opsVerb()},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group

@@ -106,6 +106,8 @@ func New(opts Options) *API {
 	a.registerShows()
 	a.registerBlocks()
 	a.registerReservations()
+	a.registerSeatmap()
+	a.registerChanges()
 	return a
 }
 

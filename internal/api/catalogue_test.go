@@ -21,8 +21,11 @@ import (
 	"github.com/rowlock/rowlock/internal/api"
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
+	"github.com/rowlock/rowlock/internal/pgtest"
 	"github.com/rowlock/rowlock/internal/store"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // site is the whole service in front of a database of the test's own.
 type site struct {
@@ -42,7 +45,7 @@ func open(t *testing.T) *site {
 	}
 	s.API = api.New(api.Options{
 		Log: slog.New(slog.NewTextHandler(s.logged, &slog.HandlerOptions{Level: slog.LevelError})), Store: s.store,
-		Auth: api.AuthOptions{Mock: true, Keys: s.store},
+		Auth: api.AuthOptions{Mock: true, Keys: s.store, SessionSecret: []byte("a secret of at least thirty-two bytes")},
 	})
 	t.Cleanup(func() {
 		if s.logged.Len() > 0 {
@@ -514,7 +517,6 @@ func TestAShowIsAmended(t *testing.T) {
 	_, hall := s.hall()
 	plan := s.plan(hall, csvPlan)
 	show := s.show(s.event("Sturm"), plan)
-	before := s.must("GET", "/shows/"+show, "")
 	larger := s.plan(hall, csvPlan+"Stalls,B,2,Back\nLoge,,1,Loge\n")
 	if r := s.ask("PATCH", "/shows/"+show, `{"planId":"`+larger+`"}`); r.Code != 422 || !slices.Equal(r.fields(), []string{"prices"}) {
 		t.Errorf("a plan with a category that has no price: %d %s", r.Code, r.Body)
@@ -551,7 +553,6 @@ func TestAShowIsAmended(t *testing.T) {
 	if got := s.must("GET", "/shows/"+show, "").text("startsAt"); got != "2099-01-01T19:00:00Z" {
 		t.Errorf("the start moved to %s", got)
 	}
-	_ = before
 }
 
 func TestSeatsAreBlockedAndUnblocked(t *testing.T) {
@@ -663,6 +664,25 @@ func TestOrganisersOperationsNeedTheirScope(t *testing.T) {
 		if r := s.ask("PATCH", path+uuid.NewString(), body); r.Code != 404 {
 			t.Errorf("PATCH %s…: %d %s", path, r.Code, r.Body)
 		}
+	}
+}
+
+func TestAGuestIsOnRecord(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	r := s.must("POST", "/sessions", "", "X-API-Key", "", "Idempotency-Key", "")
+	if !strings.HasPrefix(r.text("customerId"), "guest:") || r.text("token") == "" {
+		t.Errorf("%s", r.Body)
+	}
+	// It is purged when the token has ended, and not before.
+	if n, err := s.store.PurgeSessions(t.Context(), 10); n != 0 || err != nil {
+		t.Errorf("%d were purged, %v", n, err)
+	}
+	if err := s.store.RecordSession(t.Context(), "guest:past", time.Now().Add(-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.store.PurgeSessions(t.Context(), 10); n != 1 || err != nil {
+		t.Errorf("%d were purged, %v", n, err)
 	}
 }
 

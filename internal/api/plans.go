@@ -282,26 +282,27 @@ func (p *encodedPlans) read(ctx context.Context, s *store.Store, call *Call, in 
 	call.Header().Add("Vary", "Accept-Encoding")
 	zips := takesGzip(call.Request().Header) && !call.Enveloped()
 	zipped := p.get(in.PlanID)
-	var plain []byte
+	var plan *store.PlanDetails
 	if zipped == nil || !zips {
-		drafts := seesDrafts(&call.Caller)
-		plan, err := s.ReadPlan(ctx, in.PlanID, call.Caller.OrganisationID, drafts)
-		if err != nil {
+		var err error
+		if plan, err = s.ReadPlan(ctx, in.PlanID, call.Caller.OrganisationID, seesDrafts(&call.Caller)); err != nil {
 			return nil, err
-		}
-		plain = mustJSON(planBody(plan))
-		if zips {
-			zipped = compress(plain)
-			if !drafts {
-				p.put(in.PlanID, zipped)
-			}
 		}
 	}
 	if call.Matches(out.ETag) {
 		return nil, NotModified(out.ETag, out.CacheControl)
 	}
-	if out.Body = plain; zips {
+	switch {
+	case plan == nil:
 		out.Body, out.ContentEncoding = zipped, "gzip"
+	case zips:
+		zipped = compress(mustJSON(planBody(plan)))
+		if !seesDrafts(&call.Caller) { // then it is public
+			p.put(in.PlanID, zipped)
+		}
+		out.Body, out.ContentEncoding = zipped, "gzip"
+	default:
+		out.Body = mustJSON(planBody(plan))
 	}
 	return out, nil
 }

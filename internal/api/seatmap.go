@@ -188,7 +188,7 @@ type seatmap struct {
 	store *store.Store
 }
 
-// view reads a show's map for a caller: drafts only for who works there.
+// view reads a show's map for a caller: drafts only for their organiser.
 func (s *seatmap) view(ctx context.Context, call *Call, in *MapQuery) (*live.View, error) {
 	v, err := s.maps.ReadVersion(ctx, in.ShowID, in.MinVersion)
 	if err != nil {
@@ -197,10 +197,10 @@ func (s *seatmap) view(ctx context.Context, call *Call, in *MapQuery) (*live.Vie
 	return v, visible(call, v.Terms)
 }
 
-// visible refuses a draft as if it were not there, unless the caller has a
-// scope in its organisation.
+// visible refuses a draft as if it were not there, unless the caller is an
+// organiser of it.
 func visible(call *Call, t *boxoffice.Terms) error {
-	if t.Status != boxoffice.ShowDraft || len(call.Caller.Scopes) > 0 && call.Caller.OrganisationID == t.OrganisationID {
+	if t.Status != boxoffice.ShowDraft || seesDrafts(&call.Caller) && call.Caller.OrganisationID == t.OrganisationID {
 		return nil
 	}
 	return boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such show.")
@@ -286,6 +286,9 @@ func (s *seatmap) readStaffSeats(ctx context.Context, call *Call, in *seatMapInp
 	}
 	if m.Terms.OrganisationID != call.Caller.OrganisationID {
 		return nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such show.")
+	}
+	if err := visible(call, m.Terms); err != nil {
+		return nil, err
 	}
 	byNo := make(map[int32]*store.SeatOwner, len(owners))
 	for i := range owners {

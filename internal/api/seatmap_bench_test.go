@@ -33,7 +33,7 @@ const (
 //	go test -run '^$' -bench Availability20000 -benchtime 1x ./internal/api
 //
 // "database" is reading everything in one statement, "view" making and
-// compressing the body of a version. The others are an open loop over HTTP on
+// compressing the body of a version, "seats" the same for the whole seat map. The others are an open loop over HTTP on
 // loopback, 500 whole bodies a second for ten seconds, each read timed from
 // when it was due: with nothing else going on, and while 500 holds a second
 // are placed and every read finds another version. They report percentiles in
@@ -55,7 +55,20 @@ func BenchmarkAvailability20000(b *testing.B) {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			compress(encodeAvailability(m.At(m.Now)))
+			plain := encodeAvailability(m.At(m.Now))
+			b.ReportMetric(float64(len(plain)), "B/plain")
+			b.ReportMetric(float64(len(compress(plain))), "B/gzip")
+		}
+	})
+	b.Run("seats", func(b *testing.B) { // the whole of GET …/seats
+		m, err := s.ReadSeatMap(b.Context(), show.ID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			plain := mustJSON(seatMapOf(m.At(m.Now), "", nil))
+			b.ReportMetric(float64(len(plain)), "B/plain")
+			b.ReportMetric(float64(len(compress(plain))), "B/gzip")
 		}
 	})
 	b.Run("read", func(b *testing.B) { // one after the other, nothing changing: the question to the database

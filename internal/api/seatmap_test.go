@@ -218,6 +218,7 @@ func TestReadingPlaces(t *testing.T) {
 			path := "/api/v1/shows/" + draft.ID.String() + what
 			d.wantRefused(d.ask("GET", path, ""), boxoffice.CodeNotFound)
 			d.wantRefused(d.ask("GET", path, "", "X-Mock-User-Id: "+uuid.NewString()), boxoffice.CodeNotFound)
+			d.wantRefused(d.ask("GET", path, "", "X-API-Key: sales-key"), boxoffice.CodeNotFound)
 			if w := d.ask("GET", path, "", "X-API-Key: admin-key"); w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "private, no-store" {
 				t.Errorf("status %d, %v", w.Code, w.Header())
 			}

@@ -24,13 +24,18 @@ func (a *API) registerSessions() {
 		Description: "Gives somebody without an account a token of their own, signed by this server. What they hold and buy is found by this token only. Needs no credentials and no Idempotency-Key: a repeated call makes another guest.",
 		Access:      Open, Status: http.StatusCreated, NoKey: true, Weight: 10,
 		Codes: []boxoffice.Code{boxoffice.CodeForbidden},
-	}, func(_ context.Context, _ *Call, _ *struct{}) (*sessionOutput, error) {
+	}, func(ctx context.Context, _ *Call, _ *struct{}) (*sessionOutput, error) {
 		if len(a.opts.Auth.SessionSecret) == 0 {
 			return nil, boxoffice.Refuse(boxoffice.CodeForbidden, "This server has no guests.")
 		}
 		token, customerID, expires, err := a.auth.guest()
 		if err != nil {
 			return nil, err
+		}
+		if a.opts.Store != nil {
+			if err := a.opts.Store.RecordSession(ctx, customerID, expires); err != nil {
+				return nil, err
+			}
 		}
 		return &sessionOutput{Session{token, customerID, expires.UTC()}}, nil
 	})

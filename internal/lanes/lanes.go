@@ -102,7 +102,7 @@ func (c *Call[C, R]) claim(now time.Time) bool {
 	switch {
 	case c.ctx.Err() != nil:
 		c.Answer(zero, unavailable("none", "The caller went away; nothing was done."))
-	case now.After(c.Deadline):
+	case !now.Before(c.Deadline):
 		c.Answer(zero, lockTimeout())
 	default:
 		return true

@@ -216,7 +216,7 @@ func (s *show) refresh(ms *Maps) error {
 			return err
 		}
 		// As many as asked for: there may be more, even of the last version.
-		if s.m.follows(d) && time.Since(s.read) < trustMax {
+		if len(d.Changes) < ms.changesMax && s.m.follows(d) && time.Since(s.read) < trustMax {
 			s.m.apply(d)
 			s.checked = time.Now()
 			return nil

@@ -269,6 +269,7 @@ type laneShow struct {
 	due      int // overdue holds to load at most
 	all      bool
 	ever     bool
+	limits   bool // a command of the batch sets a limit per customer
 	overdue  map[uuid.UUID]bool // holders of wanted seats whose time is up
 	outcomes []boxoffice.Outcome
 	did      *boxoffice.Changes
@@ -494,6 +495,7 @@ func (sh *laneShow) need() {
 			}
 		}
 	}
+	sh.limits = sh.state.Terms.MaxPlacesPerCustomer > 0
 	for _, c := range sh.calls {
 		switch do := c.Command.Do.(type) {
 		case *boxoffice.PlaceReservation:
@@ -514,7 +516,7 @@ func (sh *laneShow) need() {
 		case *boxoffice.ReleaseReservation:
 			sh.named[do.ID] = true
 		case *boxoffice.ExpireReservations:
-			sh.due = max(sh.due, do.Limit)
+			sh.due += do.Limit
 		case *boxoffice.BlockSeats:
 			want(do.Seats)
 		case *boxoffice.UnblockSeats:
@@ -526,6 +528,7 @@ func (sh *laneShow) need() {
 			sh.areas[do.AreaNo] += math.MaxInt32 / 2
 		case *boxoffice.AmendShow:
 			sh.ever = sh.ever || do.Currency != nil
+			sh.limits = sh.limits || do.MaxPlacesPerCustomer != nil
 			if do.Plan != nil {
 				sh.all, sh.due = true, math.MaxInt32
 			}
@@ -538,7 +541,7 @@ func (sh *laneShow) need() {
 
 // limit asks for the places that a customer has, where the show limits them.
 func (sh *laneShow) limit(customer string) {
-	if sh.state.Terms.MaxPlacesPerCustomer > 0 && customer != "" {
+	if sh.limits && customer != "" {
 		sh.state.Places[customer] = 0
 	}
 }

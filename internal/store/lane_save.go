@@ -261,8 +261,20 @@ func (t *laneTx) saveSeats(b *pgx.Batch) {
 			until, holders = append(until, instant(s.HeldUntil)), append(holders, s.Holder)
 		}
 	}
+	t.freeHanded(b)
 	if len(nos) > 0 {
 		exactly(b, len(nos), "seats", sqlSeatsUpdate, shows, orgs, nos, states, owners, until, blocks, holders)
+	}
+}
+
+// freeHanded frees the seats that one owner gave back and another took within
+// the batch: a seat does not go straight from one living owner to the next.
+func (t *laneTx) freeHanded(b *pgx.Batch) {
+	for _, sh := range t.shows {
+		if n := len(sh.did.Handed); n > 0 {
+			exactly(b, n, "seats handed over", sqlSeatsUpdate, repeat(sh.id, n), repeat(sh.state.Terms.OrganisationID, n), sh.did.Handed, repeat("a", n),
+				make([]pgtype.UUID, n), make([]pgtype.Timestamptz, n), make([]pgtype.UUID, n), make([]int32, n))
+		}
 	}
 }
 

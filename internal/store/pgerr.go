@@ -36,14 +36,17 @@ func retryable(err error) bool {
 // away reports that the database cannot be reached, is shutting down, or is a
 // standby that cannot write.
 func away(err error) bool {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return true // whatever the server said when it turned us away
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") ||
 			pg.Code == "25006" || pg.Code == "53300"
 	}
 	var network net.Error
-	var connect *pgconn.ConnectError
-	return errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, io.EOF) ||
+	return errors.As(err, &network) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		(err != nil && strings.Contains(err.Error(), "conn closed"))
 }

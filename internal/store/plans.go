@@ -171,18 +171,12 @@ func (s *Store) ImportPlan(ctx context.Context, key boxoffice.IdempotencyKey, fo
 		if in.plan.Name == "" {
 			in.plan.Name = hall.Name
 		}
-		if warnings == nil {
-			warnings = []PlanWarning{} // null is no list
-		}
-		done := PlanImport{PlanID: in.plan.ID, HallID: p.HallID, SeatCount: len(p.Seats), Warnings: warnings}
+		done := PlanImport{PlanID: in.plan.ID, HallID: p.HallID, SeatCount: len(p.Seats), Warnings: orEmpty(warnings)}
 		if err := tx.QueryRow(ctx, sqlPlansNextVersion, p.HallID).Scan(&done.Version); err != nil {
 			return done, err
 		}
-		drawing := p.Drawing
-		if drawing == nil {
-			drawing = []boxoffice.Drawing{}
-		}
-		_, err = tx.Exec(ctx, sqlPlansInsert, in.plan.ID, in.org, p.HallID, done.Version, in.plan.Name, format, len(p.Seats), drawing, warnings)
+		_, err = tx.Exec(ctx, sqlPlansInsert, in.plan.ID, in.org, p.HallID, done.Version, in.plan.Name, format, len(p.Seats),
+			orEmpty(p.Drawing), done.Warnings)
 		if err != nil {
 			return done, err
 		}
@@ -231,7 +225,7 @@ func (in *planImport) numberSeats(ctx context.Context) error {
 		return err
 	}
 	next := int32(len(had))
-	var added [][]any
+	var added []int // places in the plan
 	in.seats = make([]numbered, len(in.plan.Seats))
 	for i := range in.plan.Seats {
 		seat := &in.plan.Seats[i]
@@ -240,11 +234,15 @@ func (in *planImport) numberSeats(ctx context.Context) error {
 		if !ok {
 			n = numbered{next, NewID()}
 			next++
-			added = append(added, []any{in.plan.HallID, n.no, in.org, n.id, k.section, k.row, k.number})
+			added = append(added, i)
 		}
 		in.seats[i] = n
 	}
-	return in.copy(ctx, "hall_seats", []string{"hall_id", "seat_no", "organisation_id", "seat_id", "section", "row_name", "seat_name"}, added)
+	columns := []string{"hall_id", "seat_no", "organisation_id", "seat_id", "section", "row_name", "seat_name"}
+	return in.copy(ctx, "hall_seats", columns, len(added), func(i int) []any {
+		seat, n := &in.plan.Seats[added[i]], in.seats[added[i]]
+		return []any{in.plan.HallID, n.no, in.org, n.id, seat.Section, seat.Row, seat.Number}
+	})
 }
 
 func (in *planImport) numberAreas(ctx context.Context) error {
@@ -262,7 +260,7 @@ func (in *planImport) numberAreas(ctx context.Context) error {
 		return err
 	}
 	next := int32(len(had))
-	var added [][]any
+	var added []int
 	in.areas = make([]numbered, len(in.plan.Areas))
 	for i := range in.plan.Areas {
 		name := in.plan.Areas[i].Name
@@ -270,63 +268,64 @@ func (in *planImport) numberAreas(ctx context.Context) error {
 		if !ok {
 			n = numbered{next, NewID()}
 			next++
-			added = append(added, []any{in.plan.HallID, n.no, in.org, n.id, name})
+			added = append(added, i)
 		}
 		in.areas[i] = n
 	}
-	return in.copy(ctx, "hall_areas", []string{"hall_id", "area_no", "organisation_id", "area_id", "name"}, added)
+	return in.copy(ctx, "hall_areas", []string{"hall_id", "area_no", "organisation_id", "area_id", "name"}, len(added), func(i int) []any {
+		n := in.areas[added[i]]
+		return []any{in.plan.HallID, n.no, in.org, n.id, in.plan.Areas[added[i]].Name}
+	})
 }
 
 func (in *planImport) saveCategories(ctx context.Context) error {
 	in.plan.Categories = slices.Clone(in.plan.Categories)
-	rows := make([][]any, len(in.plan.Categories))
-	for i := range in.plan.Categories {
+	columns := []string{"plan_id", "category_no", "organisation_id", "category_id", "name", "color"}
+	return in.copy(ctx, "plan_categories", columns, len(in.plan.Categories), func(i int) []any {
 		c := &in.plan.Categories[i]
 		c.ID = NewID()
-		rows[i] = []any{in.plan.ID, i, in.org, c.ID, c.Name, c.Color}
-	}
-	return in.copy(ctx, "plan_categories", []string{"plan_id", "category_no", "organisation_id", "category_id", "name", "color"}, rows)
+		return []any{in.plan.ID, i, in.org, c.ID, c.Name, c.Color}
+	})
 }
 
 func (in *planImport) saveSeats(ctx context.Context) error {
-	rows := make([][]any, len(in.plan.Seats))
-	for i := range in.plan.Seats {
+	columns := []string{"plan_id", "position", "organisation_id", "seat_no", "label", "category_no", "kind", "features", "x", "y"}
+	return in.copy(ctx, "plan_seats", columns, len(in.plan.Seats), func(i int) []any {
 		seat := &in.plan.Seats[i]
-		features := seat.Features
-		if features == nil {
-			features = []string{}
-		}
-		var x, y any
-		if seat.Placed {
-			x, y = seat.X, seat.Y
-		}
-		rows[i] = []any{in.plan.ID, i, in.org, in.seats[i].no, seat.Label, seat.Category, string(seat.Kind), features, x, y}
-	}
-	return in.copy(ctx, "plan_seats", []string{"plan_id", "position", "organisation_id", "seat_no", "label", "category_no", "kind", "features", "x", "y"}, rows)
+		x, y := coordinates(seat.X, seat.Y, seat.Placed)
+		return []any{in.plan.ID, i, in.org, in.seats[i].no, seat.Label, seat.Category, string(seat.Kind), orEmpty(seat.Features), x, y}
+	})
 }
 
 func (in *planImport) saveAreas(ctx context.Context) error {
-	rows := make([][]any, len(in.plan.Areas))
-	for i := range in.plan.Areas {
+	columns := []string{"plan_id", "position", "organisation_id", "area_no", "category_no", "capacity", "x", "y", "outline"}
+	return in.copy(ctx, "plan_areas", columns, len(in.plan.Areas), func(i int) []any {
 		a := &in.plan.Areas[i]
-		outline := a.Outline
-		if outline == nil {
-			outline = []boxoffice.Point{}
-		}
-		var x, y any
-		if a.Placed {
-			x, y = a.X, a.Y
-		}
-		rows[i] = []any{in.plan.ID, i, in.org, in.areas[i].no, a.Category, a.Capacity, x, y, outline}
-	}
-	return in.copy(ctx, "plan_areas", []string{"plan_id", "position", "organisation_id", "area_no", "category_no", "capacity", "x", "y", "outline"}, rows)
+		x, y := coordinates(a.X, a.Y, a.Placed)
+		return []any{in.plan.ID, i, in.org, in.areas[i].no, a.Category, a.Capacity, x, y, orEmpty(a.Outline)}
+	})
 }
 
-func (in *planImport) copy(ctx context.Context, table string, columns []string, rows [][]any) error {
-	if len(rows) == 0 {
+func coordinates(x, y float64, placed bool) (any, any) {
+	if !placed {
+		return nil, nil
+	}
+	return x, y
+}
+
+// orEmpty is an empty list instead of none, which is null in Postgres.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func (in *planImport) copy(ctx context.Context, table string, columns []string, n int, row func(i int) []any) error {
+	if n == 0 {
 		return nil
 	}
-	_, err := in.tx.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+	_, err := in.tx.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) { return row(i), nil }))
 	return err
 }
 

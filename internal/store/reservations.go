@@ -364,7 +364,7 @@ func (s *Store) view(ctx context.Context, r *boxoffice.Reservation, version int6
 	for _, line := range r.Seats {
 		seat := terms.Plan.Seat(line.No)
 		if seat == nil { // the show moved to a plan without it, or our terms are old
-			fresh, err := s.loadTerms(ctx, s.pool, r.ShowID)
+			fresh, err := s.freshTerms(ctx, r.ShowID)
 			if err != nil {
 				return nil, err
 			}
@@ -413,7 +413,7 @@ func (s *Store) resolveSeats(ctx context.Context, terms *boxoffice.Terms, refs [
 		seat := find()
 		if seat == nil && !refreshed {
 			refreshed = true
-			fresh, err := s.loadTerms(ctx, s.pool, terms.ShowID)
+			fresh, err := s.freshTerms(ctx, terms.ShowID)
 			if err != nil {
 				return nil, err
 			}

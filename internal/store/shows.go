@@ -376,12 +376,7 @@ func (w *newShow) insert(ctx context.Context) (CreatedShow, error) {
 
 // factsOrEmpty has empty lists instead of none, which is null in Postgres.
 func factsOrEmpty(f boxoffice.ShowFacts) boxoffice.ShowFacts {
-	if f.Format == nil {
-		f.Format = []string{}
-	}
-	if f.Accessibility == nil {
-		f.Accessibility = []string{}
-	}
+	f.Format, f.Accessibility = orEmpty(f.Format), orEmpty(f.Accessibility)
 	if f.Metadata == nil {
 		f.Metadata = map[string]string{}
 	}

@@ -89,10 +89,20 @@ func (s *Store) termsOf(ctx context.Context, show uuid.UUID) (*boxoffice.Terms, 
 	if t := s.terms.get(show); t != nil {
 		return t, nil
 	}
-	return s.loadTerms(ctx, s.pool, show)
+	return s.freshTerms(ctx, show)
 }
 
-// termsAt returns the terms of the given definition.
+// freshTerms reads a show's terms, all of one moment.
+func (s *Store) freshTerms(ctx context.Context, show uuid.UUID) (t *boxoffice.Terms, err error) {
+	err = s.snapshot(ctx, func(tx pgx.Tx) error {
+		t, err = s.loadTerms(ctx, tx, show)
+		return err
+	})
+	return t, err
+}
+
+// termsAt returns the terms of the given definition, for a transaction that
+// has the show's lock.
 func (s *Store) termsAt(ctx context.Context, q querier, show uuid.UUID, definition int64) (*boxoffice.Terms, error) {
 	if t := s.terms.get(show); t != nil && t.Definition == definition {
 		return t, nil

@@ -1,0 +1,306 @@
+package lanes_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/lanes"
+)
+
+type call = lanes.Call[string, string]
+
+// worker is a database for tests: it writes down its batches, and shows can be
+// locked in it from outside.
+type worker struct {
+	mu      sync.Mutex
+	batches [][]string
+	locked  map[uuid.UUID]chan struct{} // closed: free again
+	slow    time.Duration
+	waiting bool
+	closed  int
+	shared  *worker // a waiter writes down where its lane does
+}
+
+func (w *worker) worked() [][]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.batches)
+}
+
+func (w *worker) open(waiting bool) lanes.Worker[string, string] {
+	return &worker{waiting: waiting, shared: w}
+}
+
+func (w *worker) Close() {
+	w.shared.mu.Lock()
+	w.shared.closed++
+	w.shared.mu.Unlock()
+}
+
+func (w *worker) Work(_ context.Context, batch []*call) (busy []*call) {
+	s := w.shared
+	time.Sleep(s.slow)
+	var names []string
+	for _, c := range batch {
+		s.mu.Lock()
+		lock := s.locked[c.Show]
+		s.mu.Unlock()
+		if lock != nil {
+			select {
+			case <-lock:
+			default:
+				if !w.waiting {
+					busy = append(busy, c)
+					continue
+				}
+				select {
+				case <-lock:
+				case <-time.After(time.Until(c.Deadline)):
+					return batch // as after a lock_timeout
+				}
+			}
+		}
+		names = append(names, c.Command)
+		if c.Command != "forgotten" {
+			c.Answer("did "+c.Command, nil)
+		}
+	}
+	s.mu.Lock()
+	s.batches = append(s.batches, names)
+	s.mu.Unlock()
+	return busy
+}
+
+// bubble runs a test with a set of lanes on a fake clock.
+func bubble(t *testing.T, cfg lanes.Config, w *worker, test func(t *testing.T, s *lanes.Set[string, string], stop func())) {
+	synctest.Test(t, func(t *testing.T) {
+		for show := range w.locked {
+			w.locked[show] = make(chan struct{}) // made in the bubble, or its clock would not wait for it
+		}
+		s := lanes.New(cfg, w.open)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		stopped := false
+		stop := func() {
+			if !stopped {
+				stopped = true
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		defer stop()
+		test(t, s, stop)
+	})
+}
+
+func code(err error) boxoffice.Code { return boxoffice.CodeOf(err) }
+
+func outcome(err error) string {
+	var e *boxoffice.Error
+	if err != nil {
+		e, _ = err.(*boxoffice.Error)
+	}
+	if e == nil {
+		return ""
+	}
+	return e.Facts.Outcome
+}
+
+func TestLanesWorkOneCommandAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, lanes.Config{}, &worker{}, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		start := time.Now()
+		got, err := s.Do(t.Context(), uuid.New(), "a")
+		if got != "did a" || err != nil || time.Since(start) != 0 {
+			t.Fatal(got, err, time.Since(start))
+		}
+	})
+}
+
+func TestLanesTakeWhatQueuedMeanwhileAsTheNextBatch(t *testing.T) {
+	t.Parallel()
+	w := &worker{slow: time.Second}
+	bubble(t, lanes.Config{Lanes: 1, BatchMax: 3, Timeout: 5 * time.Second}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		show := uuid.New()
+		var group sync.WaitGroup
+		for i := range 6 {
+			group.Go(func() {
+				if _, err := s.Do(t.Context(), show, fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		group.Wait()
+		want := [][]string{{"0"}, {"1", "2", "3"}, {"4", "5"}}
+		if !slices.EqualFunc(w.worked(), want, slices.Equal) {
+			t.Fatal(w.worked())
+		}
+	})
+}
+
+func TestLanesRefuseWhenTheQueueIsFull(t *testing.T) {
+	t.Parallel()
+	w := &worker{slow: time.Second}
+	bubble(t, lanes.Config{Lanes: 1, QueueMax: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		show := uuid.New()
+		var group sync.WaitGroup
+		for i := range 2 { // one is worked, one waits
+			group.Go(func() { s.Do(t.Context(), show, fmt.Sprint(i)) })
+			synctest.Wait()
+		}
+		start := time.Now()
+		if _, err := s.Do(t.Context(), show, "third"); code(err) != boxoffice.CodeOverloaded || time.Since(start) != 0 {
+			t.Fatal(err, time.Since(start))
+		}
+		group.Wait()
+	})
+}
+
+func TestLanesMoveABusyShowToItsWaiterAndGoOnWithTheOthers(t *testing.T) {
+	t.Parallel()
+	busy, free := uuid.New(), uuid.New()
+	w := &worker{locked: map[uuid.UUID]chan struct{}{busy: nil}}
+	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		var group sync.WaitGroup
+		var answers []string
+		var mu sync.Mutex
+		for i := range 3 {
+			group.Go(func() {
+				got, err := s.Do(t.Context(), busy, fmt.Sprint("busy ", i))
+				mu.Lock()
+				defer mu.Unlock()
+				answers = append(answers, fmt.Sprint(got, err))
+			})
+			synctest.Wait()
+		}
+		if got, err := s.Do(t.Context(), free, "free"); got != "did free" || err != nil {
+			t.Fatal(got, err)
+		}
+		if len(answers) != 0 {
+			t.Fatal("answered while the show was locked", answers)
+		}
+		time.Sleep(time.Second)
+		close(w.locked[busy])
+		group.Wait()
+		slices.Sort(answers)
+		if want := []string{"did busy 0 <nil>", "did busy 1 <nil>", "did busy 2 <nil>"}; !slices.Equal(answers, want) {
+			t.Fatal(answers)
+		}
+		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.closed != 1 {
+			t.Fatal("the waiter kept its connection when nobody waited any more")
+		}
+	})
+}
+
+func TestLanesGiveUpOnAShowThatStaysLocked(t *testing.T) {
+	t.Parallel()
+	busy := uuid.New()
+	w := &worker{locked: map[uuid.UUID]chan struct{}{busy: nil}}
+	bubble(t, lanes.Config{Lanes: 1, Timeout: 2 * time.Second}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		start := time.Now()
+		_, err := s.Do(t.Context(), busy, "a")
+		if code(err) != boxoffice.CodeLockTimeout || time.Since(start) > 3*time.Second {
+			t.Fatal(err, time.Since(start))
+		}
+	})
+}
+
+func TestLanesLimitTheShowsWaitedFor(t *testing.T) {
+	t.Parallel()
+	first, second := uuid.New(), uuid.New()
+	w := &worker{locked: map[uuid.UUID]chan struct{}{first: nil, second: nil}}
+	bubble(t, lanes.Config{Lanes: 1, WaitersMax: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		var group sync.WaitGroup
+		group.Go(func() { s.Do(t.Context(), first, "a") })
+		synctest.Wait()
+		if _, err := s.Do(t.Context(), second, "b"); code(err) != boxoffice.CodeOverloaded {
+			t.Fatal(err)
+		}
+		close(w.locked[first])
+		group.Wait()
+	})
+}
+
+func TestLanesDropACallerWhoWentAwayBeforeTheBatchBegan(t *testing.T) {
+	t.Parallel()
+	w := &worker{slow: time.Second}
+	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		show := uuid.New()
+		var group sync.WaitGroup
+		group.Go(func() { s.Do(t.Context(), show, "first") })
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		group.Go(func() {
+			if _, err := s.Do(ctx, show, "gone"); outcome(err) != "none" {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		cancel()
+		group.Wait()
+		time.Sleep(2 * time.Second)
+		if got := w.worked(); len(got) != 1 {
+			t.Fatal(got)
+		}
+	})
+}
+
+func TestLanesSayUnknownWhenTheCallerLeavesAWorkedCommand(t *testing.T) {
+	t.Parallel()
+	bubble(t, lanes.Config{Lanes: 1}, &worker{slow: time.Second}, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		if _, err := s.Do(ctx, uuid.New(), "a"); code(err) != boxoffice.CodeUnavailable || outcome(err) != "unknown" {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestLanesAnswerACallThatTheWorkerForgot(t *testing.T) {
+	t.Parallel()
+	bubble(t, lanes.Config{}, &worker{}, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		if _, err := s.Do(t.Context(), uuid.New(), "forgotten"); code(err) != boxoffice.CodeInternal {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestLanesFinishWhatQueuedWhenTheyStop(t *testing.T) {
+	t.Parallel()
+	w := &worker{slow: time.Second}
+	bubble(t, lanes.Config{Lanes: 1, BatchMax: 1, Timeout: 5 * time.Second}, w, func(t *testing.T, s *lanes.Set[string, string], stop func()) {
+		show := uuid.New()
+		var group sync.WaitGroup
+		for i := range 3 {
+			group.Go(func() {
+				if _, err := s.Do(t.Context(), show, fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		stop()
+		group.Wait()
+		if _, err := s.Do(t.Context(), show, "late"); code(err) != boxoffice.CodeUnavailable || outcome(err) != "none" {
+			t.Fatal(err)
+		}
+		if got := w.worked(); len(got) != 3 {
+			t.Fatal(got)
+		}
+	})
+}

@@ -1,0 +1,379 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/fixture"
+	"github.com/rowlock/rowlock/internal/pgtest"
+	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/sql/ops"
+)
+
+// rush is a database on which several instances sell.
+type rush struct {
+	db     *pgtest.DB
+	stores []*store.Store
+}
+
+func newRush(t *testing.T, instances int) *rush {
+	t.Helper()
+	r := &rush{db: pgtest.New(t)}
+	for range instances {
+		r.stores = append(r.stores, fixture.On(t, r.db, func(c *store.Config) {
+			c.Lanes.Timeout = 5 * time.Second // a busy machine is not what is tested
+		}))
+	}
+	return r
+}
+
+// proven checks every rule that must hold at every moment.
+func (r *rush) proven(t *testing.T) {
+	t.Helper()
+	broken, err := ops.Prove(t.Context(), r.db.Pool(store.RoleOps))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range broken {
+		t.Errorf("%s: %v %v", b.Name, b.Columns, b.Rows[:min(5, len(b.Rows))])
+	}
+}
+
+// held is how many units of the show's only area are held.
+func (r *rush) held(t *testing.T, show uuid.UUID) (n int) {
+	t.Helper()
+	if err := r.db.Pool("").QueryRow(t.Context(), `select held from show_areas where show_id = $1`, show).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// attempts are what became of requests that were sent at the same moment.
+type attempts struct {
+	wants []store.PlaceRequest
+	holds []*store.ReservationView
+	errs  []error
+}
+
+// atOnce sends the requests at the same moment, each for a customer of its
+// own, by turns to each instance.
+func (r *rush) atOnce(t *testing.T, wants []store.PlaceRequest) attempts {
+	a := attempts{wants, make([]*store.ReservationView, len(wants)), make([]error, len(wants))}
+	var group sync.WaitGroup
+	gate := make(chan struct{})
+	for i, want := range wants {
+		want.CustomerID = fmt.Sprintf("customer-%d", i)
+		actor := boxoffice.Actor{CustomerID: want.CustomerID, Name: want.CustomerID}
+		group.Go(func() {
+			<-gate
+			a.holds[i], _, a.errs[i] = r.stores[i%len(r.stores)].PlaceReservation(t.Context(), actor, new(fixture.Key()), want)
+		})
+	}
+	close(gate)
+	group.Wait()
+	return a
+}
+
+// won are the requests that got what they wanted. Any error but the expected
+// refusals fails the test.
+func (a *attempts) won(t *testing.T, refusals ...boxoffice.Code) (winners []int) {
+	t.Helper()
+	for i, err := range a.errs {
+		if err == nil {
+			winners = append(winners, i)
+		} else if !slices.Contains(refusals, boxoffice.CodeOf(err)) {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	return winners
+}
+
+// release gives back what the winners hold.
+func (r *rush) release(t *testing.T, a attempts) {
+	t.Helper()
+	for i, h := range a.holds {
+		if h == nil {
+			continue
+		}
+		if _, _, err := r.stores[i%len(r.stores)].ReleaseReservation(t.Context(), boxoffice.Actor{CustomerID: h.CustomerID}, new(fixture.Key()), h.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// shortage is what a refusal said about its first area.
+func shortage(err error) (a boxoffice.AreaRef) {
+	var e *boxoffice.Error
+	if errors.As(err, &e) && len(e.Facts.Areas) > 0 {
+		a = e.Facts.Areas[0]
+	}
+	return a
+}
+
+func TestTwoThousandRequestsForOverlappingSeats(t *testing.T) {
+	t.Parallel()
+	for instances := 1; instances <= 2; instances++ {
+		t.Run(fmt.Sprintf("%d instances: winners are disjoint and every loser lost to a winner", instances), func(t *testing.T) {
+			t.Parallel()
+			r := newRush(t, instances)
+			show := fixture.Show(t, r.stores[0], fixture.Options{Seats: 400})
+			const requests = 2_000
+			wants := make([]store.PlaceRequest, requests)
+			for i := range wants {
+				wants[i].ShowID = show.ID
+				for _, at := range rand.Perm(len(show.Seats))[:1+rand.IntN(5)] {
+					wants[i].Seats = append(wants[i].Seats, store.SeatRef{ID: show.Seats[at].ID})
+				}
+			}
+			a := r.atOnce(t, wants)
+			winners := a.won(t, boxoffice.CodeSeatAlreadyReserved)
+			owner := map[uuid.UUID]int{}
+			for _, i := range winners {
+				if len(a.holds[i].Seats) != len(wants[i].Seats) {
+					t.Errorf("request %d got %d of its %d seats", i, len(a.holds[i].Seats), len(wants[i].Seats))
+				}
+				for _, seat := range a.holds[i].Seats {
+					if other, twice := owner[seat.SeatID]; twice {
+						t.Errorf("seat %s was sold to requests %d and %d", seat.Label, other, i)
+					}
+					owner[seat.SeatID] = i
+				}
+			}
+			for i, err := range a.errs {
+				if err == nil {
+					continue
+				}
+				var refusal *boxoffice.Error
+				if !errors.As(err, &refusal) || len(refusal.Facts.UnavailableSeats) == 0 {
+					t.Errorf("request %d lost and is not told to what: %v", i, err)
+					continue
+				}
+				for _, seat := range refusal.Facts.UnavailableSeats {
+					if _, taken := owner[seat.SeatID]; !taken {
+						t.Errorf("request %d lost for seat %s, which nobody won", i, seat.Label)
+					}
+					if !slices.ContainsFunc(wants[i].Seats, func(w store.SeatRef) bool { return w.ID == seat.SeatID }) {
+						t.Errorf("request %d lost for seat %s, which it did not want", i, seat.Label)
+					}
+				}
+			}
+			r.proven(t)
+			t.Logf("%d of %d won %d seats", len(winners), requests, len(owner))
+		})
+	}
+}
+
+// TestFiftyRequestsWithOneKey is a client that retries without waiting for
+// answers, through a load balancer.
+func TestFiftyRequestsWithOneKeyMakeOneReservation(t *testing.T) {
+	t.Parallel()
+	r := newRush(t, 2)
+	show := fixture.Show(t, r.stores[0], fixture.Options{})
+	key := fixture.Key()
+	ann := boxoffice.Actor{CustomerID: "ann", Name: "ann"}
+	want := store.PlaceRequest{ShowID: show.ID, CustomerID: "ann", Seats: []store.SeatRef{{ID: show.Seats[0].ID}}}
+	var group sync.WaitGroup
+	gate := make(chan struct{})
+	answers := make([]*store.ReservationView, 50)
+	replays := make([]bool, len(answers))
+	for i := range answers {
+		s := r.stores[i%2]
+		group.Go(func() {
+			<-gate
+			for {
+				var err error
+				answers[i], replays[i], err = s.PlaceReservation(t.Context(), ann, &key, want)
+				switch boxoffice.CodeOf(err) {
+				case boxoffice.CodeKeyInUse:
+					continue // as a client would, when told to
+				case "":
+				default:
+					t.Errorf("request %d: %v", i, err)
+				}
+				return
+			}
+		})
+	}
+	close(gate)
+	group.Wait()
+	firsts := 0
+	for i, a := range answers {
+		if !replays[i] {
+			firsts++
+		}
+		if a == nil || a.ID != answers[0].ID || !a.ExpiresAt.Equal(answers[0].ExpiresAt) || a.ShowVersion != answers[0].ShowVersion {
+			t.Errorf("answer %d is another: %+v", i, a)
+		}
+	}
+	var rows int
+	if err := r.db.Pool("").QueryRow(t.Context(), `select count(*) from reservations`).Scan(&rows); err != nil || rows != 1 || firsts != 1 {
+		t.Errorf("%d reservations, %d first answers, %v", rows, firsts, err)
+	}
+	r.proven(t)
+}
+
+// TestReportedOversales are failures that people reported of other systems.
+// The numbers are those of the collection of cases that the project began with.
+func TestReportedOversales(t *testing.T) {
+	t.Parallel()
+	r := newRush(t, 2)
+	floor := func(t *testing.T, capacity int) (fixture.Made, func(quantities ...int) store.PlaceRequest) {
+		show := fixture.Show(t, r.stores[0], fixture.Options{Seats: 10, Floor: capacity, Edit: func(n *store.NewShow) { n.MaxPlacesPerReservation = 20 }})
+		return show, func(quantities ...int) store.PlaceRequest {
+			want := store.PlaceRequest{ShowID: show.ID}
+			for _, q := range quantities {
+				want.Areas = append(want.Areas, store.AreaRef{ID: show.Areas[0].ID, Quantity: q})
+			}
+			return want
+		}
+	}
+	seats := func(show fixture.Made, at ...int) store.PlaceRequest {
+		want := store.PlaceRequest{ShowID: show.ID}
+		for _, i := range at {
+			want.Seats = append(want.Seats, store.SeatRef{Label: show.Seats[i].Label})
+		}
+		return want
+	}
+
+	t.Run("C01: of those who want the last two places at once, exactly one gets them", func(t *testing.T) {
+		t.Parallel()
+		show, places := floor(t, 2)
+		for round := range 200 {
+			clients := 2
+			if round == 199 {
+				clients = 50
+			}
+			a := r.atOnce(t, slices.Repeat([]store.PlaceRequest{places(2)}, clients))
+			if winners := a.won(t, boxoffice.CodeInsufficient); len(winners) != 1 || r.held(t, show.ID) != 2 {
+				t.Fatalf("round %d: %d winners, %d held", round, len(winners), r.held(t, show.ID))
+			}
+			for _, err := range a.errs {
+				if err != nil && shortage(err) != (boxoffice.AreaRef{AreaID: show.Areas[0].ID, Requested: 2, Available: 0}) {
+					t.Fatalf("round %d: %+v", round, shortage(err))
+				}
+			}
+			r.release(t, a)
+		}
+		r.proven(t)
+	})
+
+	t.Run("C05: lines for the same places are added up before they are checked", func(t *testing.T) {
+		t.Parallel()
+		show, places := floor(t, 10)
+		a := r.atOnce(t, []store.PlaceRequest{places(6, 6)})
+		if len(a.won(t, boxoffice.CodeInsufficient)) != 0 || shortage(a.errs[0]) != (boxoffice.AreaRef{AreaID: show.Areas[0].ID, Requested: 12, Available: 10}) {
+			t.Errorf("%v %+v", a.errs[0], shortage(a.errs[0]))
+		}
+		a = r.atOnce(t, []store.PlaceRequest{seats(show, 0, 1, 0)})
+		if len(a.won(t, boxoffice.CodeValidation)) != 0 || violated(a.errs[0]) != "seats[2]" {
+			t.Errorf("the same seat twice: %v", a.errs[0])
+		}
+		if n := r.held(t, show.ID); n != 0 {
+			t.Errorf("%d held", n)
+		}
+		r.proven(t)
+	})
+
+	t.Run("C06: the counter is that of the living holds at every step", func(t *testing.T) {
+		t.Parallel()
+		show, places := floor(t, 1)
+		for range 20 {
+			a := r.atOnce(t, []store.PlaceRequest{places(1), places(1)})
+			if winners := a.won(t, boxoffice.CodeInsufficient); len(winners) != 1 || r.held(t, show.ID) != 1 {
+				t.Fatalf("%d winners, %d held", len(winners), r.held(t, show.ID))
+			}
+			r.release(t, a)
+			r.release(t, a) // again, as a nervous client does
+			if n := r.held(t, show.ID); n != 0 {
+				t.Fatalf("%d held after the release", n)
+			}
+		}
+		r.proven(t)
+	})
+
+	t.Run("C08: two holds of one place each hold two", func(t *testing.T) {
+		t.Parallel()
+		show, places := floor(t, 100)
+		for round := 1; round <= 20; round++ {
+			a := r.atOnce(t, []store.PlaceRequest{places(1), places(1)})
+			if winners := a.won(t); len(winners) != 2 || r.held(t, show.ID) != 2*round {
+				t.Fatalf("round %d: %d winners, %d held", round, len(winners), r.held(t, show.ID))
+			}
+		}
+		r.proven(t)
+	})
+
+	t.Run("C09: eleven lines of one place each do not pass a pool of ten", func(t *testing.T) {
+		t.Parallel()
+		show, places := floor(t, 10)
+		a := r.atOnce(t, []store.PlaceRequest{places(slices.Repeat([]int{1}, 11)...)})
+		if len(a.won(t, boxoffice.CodeInsufficient)) != 0 || shortage(a.errs[0]).Requested != 11 || r.held(t, show.ID) != 0 {
+			t.Errorf("%v, %d held", a.errs[0], r.held(t, show.ID))
+		}
+		r.proven(t)
+	})
+
+	t.Run("C12: the same two seats in opposite order neither deadlock nor defeat each other", func(t *testing.T) {
+		t.Parallel()
+		show, _ := floor(t, 1)
+		for round := range 100 {
+			a := r.atOnce(t, []store.PlaceRequest{seats(show, 0, 1), seats(show, 1, 0)})
+			if winners := a.won(t, boxoffice.CodeSeatAlreadyReserved); len(winners) != 1 {
+				t.Fatalf("round %d: %d winners", round, len(winners))
+			}
+			r.release(t, a)
+		}
+		r.proven(t)
+	})
+
+	t.Run("C14: of two carts of three for five places one is told that two are left", func(t *testing.T) {
+		t.Parallel()
+		show, places := floor(t, 5)
+		for round := range 20 {
+			a := r.atOnce(t, []store.PlaceRequest{places(3), places(3)})
+			winners := a.won(t, boxoffice.CodeInsufficient)
+			if len(winners) != 1 || shortage(a.errs[1-winners[0]]) != (boxoffice.AreaRef{AreaID: show.Areas[0].ID, Requested: 3, Available: 2}) {
+				t.Fatalf("round %d: winners %v, %v", round, winners, a.errs)
+			}
+			r.release(t, a)
+		}
+		r.proven(t)
+	})
+
+	t.Run("C15: places of holds that are over are free though nobody swept", func(t *testing.T) {
+		t.Parallel()
+		show, places := floor(t, 10)
+		short := places(1)
+		short.TTLSeconds = 1
+		a := r.atOnce(t, slices.Repeat([]store.PlaceRequest{short}, 10))
+		if n := len(a.won(t)); n != 10 {
+			t.Fatalf("%d winners", n)
+		}
+		if late := r.atOnce(t, []store.PlaceRequest{places(1)}); len(late.won(t, boxoffice.CodeInsufficient)) != 0 {
+			t.Fatal("an eleventh place was sold")
+		}
+		last := slices.MaxFunc(a.holds, func(x, y *store.ReservationView) int { return x.ExpiresAt.Compare(y.ExpiresAt) })
+		if _, err := r.db.Pool("").Exec(t.Context(), `select pg_sleep(extract(epoch from $1::timestamptz - clock_timestamp()))`, last.ExpiresAt); err != nil {
+			t.Fatal(err)
+		}
+		if n := r.held(t, show.ID); n != 10 {
+			t.Fatalf("somebody swept: %d held", n)
+		}
+		if next := r.atOnce(t, []store.PlaceRequest{places(1)}); len(next.won(t)) != 1 {
+			t.Error("the place was not free")
+		}
+		all := r.atOnce(t, []store.PlaceRequest{places(9)})
+		if len(all.won(t)) != 1 || r.held(t, show.ID) != 10 {
+			t.Errorf("the others were not free: %v, %d held", all.errs, r.held(t, show.ID))
+		}
+		r.proven(t)
+	})
+}

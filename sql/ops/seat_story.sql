@@ -1,0 +1,33 @@
+-- The whole story of one seat of a show, and what it is now.
+-- params: show, seat
+-- psql -c "set rowlock.show = '<show id>'" -c "set rowlock.seat = 'Stalls-A-7'" -f sql/ops/seat_story.sql
+-- The seat is named by its label or by its id.
+with asked as (
+  select s.show_id, h.seat_no, q.now
+    from shows s
+    join hall_seats h on h.hall_id = s.hall_id
+   cross join lateral (select greatest(clock_timestamp(), d.changed_at) as now from show_heads d where d.show_id = s.show_id) q
+   where s.show_id = nullif(current_setting('rowlock.show', true), '')::uuid
+     and (h.seat_id::text = current_setting('rowlock.seat', true)
+          or h.seat_no = (
+            -- The label as the show's own plan has it, else as any plan of the hall had it.
+            select i.seat_no from plan_seats i join plans p using (plan_id)
+             where p.hall_id = s.hall_id and i.label = current_setting('rowlock.seat', true)
+             order by p.plan_id <> s.plan_id, p.version desc limit 1))
+)
+select t.at, t.version, t.what,
+       case t.state when 'a' then 'available' when 'h' then 'held' when 'b' then 'booked' when 'x' then 'blocked' end as state,
+       t.until, t.actor, t.reason, t.reservation_id, r.customer_id, t.block_id
+  from (select c.show_id, c.at, c.version, c.n, c.type as what,
+               substr(c.seat_states, array_position(c.seat_nos, a.seat_no), 1) as state,
+               c.expires_at as until, c.actor, c.reason, c.reservation_id, c.block_id
+          from asked a
+          join changes c on c.show_id = a.show_id and c.seat_nos @> array[a.seat_no]
+        union all
+        select s.show_id, a.now, null, null,
+               case when s.state = 'h' and s.held_until <= a.now then 'now: the hold is over and not closed yet' else 'now' end,
+               s.state::text, s.held_until, null, null, s.reservation_id, s.block_id
+          from asked a
+          join show_seats s on s.show_id = a.show_id and s.seat_no = a.seat_no) t
+  left join reservations r on r.show_id = t.show_id and r.reservation_id = t.reservation_id
+ order by t.version, t.n;
