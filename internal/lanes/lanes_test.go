@@ -181,7 +181,7 @@ func TestLanesMoveABusyShowToItsWaiterAndGoOnWithTheOthers(t *testing.T) {
 				got, err := s.Do(t.Context(), busy, fmt.Sprint("busy ", i))
 				mu.Lock()
 				defer mu.Unlock()
-				answers = append(answers, fmt.Sprint(got, err))
+				answers = append(answers, fmt.Sprintln(got, err))
 			})
 			synctest.Wait()
 		}
@@ -195,7 +195,7 @@ func TestLanesMoveABusyShowToItsWaiterAndGoOnWithTheOthers(t *testing.T) {
 		close(w.locked[busy])
 		group.Wait()
 		slices.Sort(answers)
-		if want := []string{"did busy 0 <nil>", "did busy 1 <nil>", "did busy 2 <nil>"}; !slices.Equal(answers, want) {
+		if want := []string{"did busy 0 <nil>\n", "did busy 1 <nil>\n", "did busy 2 <nil>\n"}; !slices.Equal(answers, want) {
 			t.Fatal(answers)
 		}
 		synctest.Wait()

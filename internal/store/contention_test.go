@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
@@ -20,15 +21,16 @@ import (
 
 // rush is a database on which several instances sell.
 type rush struct {
-	db     *pgtest.DB
-	stores []*store.Store
+	stores   []*store.Store
+	all, ops *pgxpool.Pool // as superuser, and as people on call
 }
 
 func newRush(t *testing.T, instances int) *rush {
 	t.Helper()
-	r := &rush{db: pgtest.New(t)}
+	db := pgtest.New(t)
+	r := &rush{all: db.Pool(""), ops: db.Pool(store.RoleOps)}
 	for range instances {
-		r.stores = append(r.stores, fixture.On(t, r.db, func(c *store.Config) {
+		r.stores = append(r.stores, fixture.On(t, db, func(c *store.Config) {
 			c.Lanes.Timeout = 5 * time.Second // a busy machine is not what is tested
 		}))
 	}
@@ -38,7 +40,7 @@ func newRush(t *testing.T, instances int) *rush {
 // proven checks every rule that must hold at every moment.
 func (r *rush) proven(t *testing.T) {
 	t.Helper()
-	broken, err := ops.Prove(t.Context(), r.db.Pool(store.RoleOps))
+	broken, err := ops.Prove(t.Context(), r.ops)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func (r *rush) proven(t *testing.T) {
 // held is how many units of the show's only area are held.
 func (r *rush) held(t *testing.T, show uuid.UUID) (n int) {
 	t.Helper()
-	if err := r.db.Pool("").QueryRow(t.Context(), `select held from show_areas where show_id = $1`, show).Scan(&n); err != nil {
+	if err := r.all.QueryRow(t.Context(), `select held from show_areas where show_id = $1`, show).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -214,7 +216,7 @@ func TestFiftyRequestsWithOneKeyMakeOneReservation(t *testing.T) {
 		}
 	}
 	var rows int
-	if err := r.db.Pool("").QueryRow(t.Context(), `select count(*) from reservations`).Scan(&rows); err != nil || rows != 1 || firsts != 1 {
+	if err := r.all.QueryRow(t.Context(), `select count(*) from reservations`).Scan(&rows); err != nil || rows != 1 || firsts != 1 {
 		t.Errorf("%d reservations, %d first answers, %v", rows, firsts, err)
 	}
 	r.proven(t)
@@ -361,7 +363,7 @@ func TestReportedOversales(t *testing.T) {
 			t.Fatal("an eleventh place was sold")
 		}
 		last := slices.MaxFunc(a.holds, func(x, y *store.ReservationView) int { return x.ExpiresAt.Compare(y.ExpiresAt) })
-		if _, err := r.db.Pool("").Exec(t.Context(), `select pg_sleep(extract(epoch from $1::timestamptz - clock_timestamp()))`, last.ExpiresAt); err != nil {
+		if _, err := r.all.Exec(t.Context(), `select pg_sleep(extract(epoch from $1::timestamptz - clock_timestamp()))`, last.ExpiresAt); err != nil {
 			t.Fatal(err)
 		}
 		if n := r.held(t, show.ID); n != 10 {

@@ -50,3 +50,6 @@ func (p *PerRequest) Close() {
 	p.stop()
 	p.done.Wait()
 }
+
+// LockKeyOf is the advisory lock of an idempotency key.
+var LockKeyOf = lockKeyOf

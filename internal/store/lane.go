@@ -269,7 +269,7 @@ type laneShow struct {
 	due      int // overdue holds to load at most
 	all      bool
 	ever     bool
-	limits   bool // a command of the batch sets a limit per customer
+	limits   bool               // a command of the batch sets a limit per customer
 	overdue  map[uuid.UUID]bool // holders of wanted seats whose time is up
 	outcomes []boxoffice.Outcome
 	did      *boxoffice.Changes

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
@@ -26,6 +27,8 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type night struct {
 	t    *testing.T
 	db   *pgtest.DB
+	all  *pgxpool.Pool // as superuser
+	ops  *pgxpool.Pool // as people on call
 	s    *store.Store
 	show fixture.Made
 	// The holds that live.
@@ -41,7 +44,7 @@ var org = boxoffice.DefaultOrganisationID
 func newNight(t *testing.T) *night {
 	t.Helper()
 	db := pgtest.New(t)
-	n := &night{t: t, db: db, s: fixture.On(t, db)}
+	n := &night{t: t, db: db, all: db.Pool(""), ops: db.Pool(store.RoleOps), s: fixture.On(t, db)}
 	n.show = fixture.Show(t, n.s, fixture.Options{Seats: 20, Floor: 50})
 	stock, _, err := n.s.CreateShow(t.Context(), fixture.Staff, fixture.Key(), store.NewShow{
 		Organisation: org, EventID: n.show.EventID, StartsAt: time.Now().Add(time.Hour * 24), Currency: "EUR", Publish: true,
@@ -113,7 +116,7 @@ func (n *night) place(who string, req store.PlaceRequest) *store.ReservationView
 // until waits for an instant of the database's clock.
 func (n *night) until(at time.Time) {
 	n.t.Helper()
-	_, err := n.db.Pool("").Exec(n.t.Context(), `select pg_sleep(extract(epoch from $1::timestamptz - clock_timestamp()))`, at)
+	_, err := n.all.Exec(n.t.Context(), `select pg_sleep(extract(epoch from $1::timestamptz - clock_timestamp()))`, at)
 	n.must(err)
 }
 
@@ -131,7 +134,7 @@ type found []map[string]string
 
 func (n *night) ask(name string, params map[string]string) found {
 	n.t.Helper()
-	columns, rows, err := ops.Run(n.t.Context(), n.db.Pool(store.RoleOps), name, params)
+	columns, rows, err := ops.Run(n.t.Context(), n.ops, name, params)
 	if err != nil {
 		n.t.Fatalf("%s: %v", name, err)
 	}
@@ -284,7 +287,7 @@ func TestQueries(t *testing.T) {
 	})
 
 	run("jobs counts by queue, kind and state", func(t *testing.T) {
-		_, err := n.db.Pool("").Exec(t.Context(), `
+		_, err := n.all.Exec(t.Context(), `
 			insert into river_job (kind, args, queue, state, max_attempts, attempt, scheduled_at, attempted_at, finalized_at, errors)
 			values ('expire_reservations', '{}', 'expiry', 'scheduled', 25, 0, now() - interval '1 minute', null, null, null),
 			       ('expire_reservations', '{}', 'expiry', 'scheduled', 25, 0, now() + interval '1 minute', null, null, null),
@@ -323,7 +326,7 @@ func TestQueries(t *testing.T) {
 	})
 
 	run("slow does without the extension", func(t *testing.T) {
-		tx, err := n.db.Pool("").Begin(t.Context())
+		tx, err := n.all.Begin(t.Context())
 		n.must(err)
 		defer tx.Rollback(t.Context())
 		_, err = tx.Exec(t.Context(), `drop extension if exists pg_stat_statements`)
@@ -337,7 +340,7 @@ func TestQueries(t *testing.T) {
 
 	run("Every file runs in psql as it is", func(t *testing.T) {
 		// psql sends a file's text as simple queries, after the settings.
-		conn, err := n.db.Pool(store.RoleOps).Acquire(t.Context())
+		conn, err := n.ops.Acquire(t.Context())
 		n.must(err)
 		defer conn.Release()
 		given := map[string]string{"show": show["show"], "seat": n.show.Seats[0].Label, "reservation": n.ann.ID.String()}
@@ -358,10 +361,10 @@ func TestQueries(t *testing.T) {
 	})
 
 	run("Nothing that is not asked about is taken", func(t *testing.T) {
-		if _, _, err := ops.Run(t.Context(), n.db.Pool(store.RoleOps), "jobs", show); err == nil || !strings.Contains(err.Error(), "takes no show") {
+		if _, _, err := ops.Run(t.Context(), n.ops, "jobs", show); err == nil || !strings.Contains(err.Error(), "takes no show") {
 			t.Errorf("%v", err)
 		}
-		if _, _, err := ops.Run(t.Context(), n.db.Pool(store.RoleOps), "who_is_rich", nil); err == nil || !strings.Contains(err.Error(), "no query") {
+		if _, _, err := ops.Run(t.Context(), n.ops, "who_is_rich", nil); err == nil || !strings.Contains(err.Error(), "no query") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -501,7 +504,7 @@ var breaks = map[string][]string{
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	n := newNight(t)
-	broken, err := ops.Prove(t.Context(), n.db.Pool(store.RoleOps))
+	broken, err := ops.Prove(t.Context(), n.ops)
 	n.must(err)
 	for _, b := range broken {
 		t.Errorf("after honest sales: %s: %v %v", b.Name, b.Columns, b.Rows)
@@ -530,7 +533,7 @@ func TestInvariants(t *testing.T) {
 func (n *night) harmed(harm, rule string) (rows int) {
 	n.t.Helper()
 	ctx := n.t.Context()
-	tx, err := n.db.Pool("").Begin(ctx)
+	tx, err := n.all.Begin(ctx)
 	n.must(err)
 	defer tx.Rollback(ctx)
 	_, err = tx.Exec(ctx, `set local session_replication_role = replica`)
