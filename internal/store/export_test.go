@@ -53,3 +53,6 @@ func (p *PerRequest) Close() {
 
 // LockKeyOf is the advisory lock of an idempotency key.
 var LockKeyOf = lockKeyOf
+
+// LaneSettings are the settings of a lane's session.
+var LaneSettings = laneSettings

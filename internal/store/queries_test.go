@@ -1,0 +1,94 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowlock/rowlock/internal/pgtest"
+	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/sql/queries"
+)
+
+func TestEveryStatement(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.New(t).URL(store.RoleLane))
+	for _, name := range slices.Sorted(maps.Keys(queries.All())) {
+		if _, err := conn.Prepare(t.Context(), name, queries.All()[name]); err != nil {
+			t.Errorf("%s is not what the schema understands: %v", name, err)
+		}
+	}
+	if unused := queries.Unused(); len(unused) > 0 {
+		t.Error("nobody uses", unused)
+	}
+}
+
+// The lane plans each statement once and keeps the plan, maybe from the time
+// when its tables were empty. So the plans are looked at on empty, analysed
+// tables, where the planner is most tempted to read from end to end.
+func TestLaneStatementsKeepToTheirIndexes(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	if _, err := db.Pool("").Exec(t.Context(), "vacuum analyze"); err != nil {
+		t.Fatal(err)
+	}
+	c, err := pgx.ParseConfig(db.URL(store.RoleLane))
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(c.RuntimeParams, store.LaneSettings)
+	conn, err := pgx.ConnectConfig(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for _, name := range []string{
+		"show_heads_load", "show_heads_update", "idempotency_load", "idempotency_insert",
+		"seats_read", "seats_lock_wanted", "seats_lock_owned", "seats_lock_all", "seats_update", "areas_load", "areas_update",
+		"reservations_named", "reservations_due", "reservations_due_in_areas", "reservations_places",
+		"reservations_insert", "reservations_update", "changes_insert",
+	} {
+		text := queries.All()[name]
+		sd, err := conn.Prepare(t.Context(), name, text)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		nulls := strings.TrimSuffix(strings.Repeat("null,", len(sd.ParamOIDs)), ",")
+		var raw string
+		if err := conn.QueryRow(t.Context(), fmt.Sprintf("explain (format json) execute %s(%s)", name, nulls)).Scan(&raw); err != nil {
+			t.Fatal(name, err)
+		}
+		var plans []struct{ Plan planNode }
+		if err := json.Unmarshal([]byte(raw), &plans); err != nil {
+			t.Fatal(err)
+		}
+		plans[0].Plan.walk(func(n planNode) {
+			scan := strings.HasSuffix(n.Type, "Scan") && n.Relation != ""
+			if scan && (n.Type == "Seq Scan" || n.IndexCond == "") {
+				t.Errorf("%s reads %s from end to end (%s)", name, n.Relation, n.Type)
+			}
+			if n.Type == "Hash Join" || n.Type == "Merge Join" {
+				t.Errorf("%s has a %s", name, n.Type)
+			}
+		})
+	}
+}
+
+type planNode struct {
+	Type      string     `json:"Node Type"`
+	Relation  string     `json:"Relation Name"`
+	IndexCond string     `json:"Index Cond"`
+	Plans     []planNode `json:"Plans"`
+}
+
+func (n planNode) walk(look func(planNode)) {
+	look(n)
+	for _, p := range n.Plans {
+		p.walk(look)
+	}
+}
