@@ -35,4 +35,4 @@ func demoVerb() *cobra.Command {
 	return cmd
 }
 
-func loadDemo(ctx context.Context, s *store.Store, log *slog.Logger) error { return nil }
+

@@ -99,7 +99,7 @@ func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger, watch 
 	}
 	return store.Open(ctx, store.Config{
 		URL: cfg.DatabaseURL, LaneURL: cfg.DatabaseLaneURL, ReplicaURL: cfg.DatabaseReplicaURL,
-		PoolMax: int32(cfg.PoolRequests),
+		PoolMax: int32(cfg.PoolRequests + cfg.PoolJobs), // jobs never take more than theirs
 		Lanes: lanes.Config{
 			Lanes: cfg.Lanes, BatchMax: cfg.LaneBatchMax, QueueMax: cfg.LaneQueueMax,
 			WaitersMax: cfg.Waiters, Timeout: cfg.LaneTimeout,
@@ -311,6 +311,9 @@ func together(ctx context.Context, log *slog.Logger, parts []part) error {
 		all[i] = r
 		go func() {
 			err := p.run(own)
+			if own.Err() != nil && errors.Is(err, context.Canceled) {
+				err = nil // it was told to stop, and did
+			}
 			if err != nil {
 				err = fmt.Errorf("%s: %w", p.name, err)
 				failed <- err
@@ -349,7 +352,7 @@ func (o observer) Batch(lane, size int, waited time.Duration, queued int, took t
 	o.m.LaneQueued.WithLabelValues(name).Set(float64(queued))
 }
 
-func (o observer) Hold(outcome string) { o.m.Holds.WithLabelValues(outcome).Inc() }
+func (o observer) Hold(replayed bool, err error) { o.m.Hold(replayed, err) }
 
 // listen takes the address, or says how to have another.
 func listen(addr string) (net.Listener, error) {

@@ -37,8 +37,9 @@ func TestTogetherStopsTheLastPartFirst(t *testing.T) {
 			return nil
 		}}
 	}
+	told := part{"told", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 	once := part{"once", func(context.Context) error { return nil }}
-	parts := []part{waits("lanes"), once, waits("jobs"), waits("http")}
+	parts := []part{waits("lanes"), once, told, waits("jobs"), waits("http")}
 	go func() { begun.Wait(); cancel() }()
 	if err := together(ctx, quiet, parts); err != nil {
 		t.Error(err)

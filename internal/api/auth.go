@@ -131,7 +131,7 @@ func (a *API) identify(x *exchange) (boxoffice.Caller, error) {
 	}
 	return boxoffice.Caller{
 		Kind: boxoffice.CallerAPIKey, OrganisationID: key.OrganisationID, CustomerID: customer.CustomerID,
-		Owner:  "organisation|" + key.OrganisationID.String(),
+		Owner: "organisation|" + key.OrganisationID.String(), KeyPrefix: key.Prefix,
 		Scopes: slices.Concat(key.Scopes, customer.Scopes),
 	}, nil
 }

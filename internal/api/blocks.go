@@ -53,7 +53,7 @@ func (a *API) blockSeats(ctx context.Context, call *Call, in *blockInput) (*bloc
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.opts.Store.BlockSeats(ctx, actorOf(&call.Caller), &call.Key, call.Caller.OrganisationID, in.ShowID, seats, in.Body.Reason)
+	done, err := a.opts.Store.BlockSeats(ctx, call.Caller.Actor(), &call.Key, call.Caller.OrganisationID, in.ShowID, seats, in.Body.Reason)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (a *API) unblockSeats(ctx context.Context, call *Call, in *unblockInput) (*
 	if b.BlockID != nil {
 		block = *b.BlockID
 	}
-	done, err := a.opts.Store.UnblockSeats(ctx, actorOf(&call.Caller), &call.Key, call.Caller.OrganisationID, in.ShowID, block, seats)
+	done, err := a.opts.Store.UnblockSeats(ctx, call.Caller.Actor(), &call.Key, call.Caller.OrganisationID, in.ShowID, block, seats)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ const organiser = "organiser-key"
 func open(t *testing.T) *site {
 	t.Helper()
 	s := &site{t: t, store: fixture.Open(t), logged: new(bytes.Buffer)}
-	if err := s.store.EnsureAPIKey(t.Context(), organiser, "organiser", []boxoffice.Scope{boxoffice.ScopeCatalogueWrite}); err != nil {
+	if err := s.store.EnsureAPIKey(t.Context(), organiser, "organiser", []boxoffice.Scope{boxoffice.ScopeCatalogueWrite, boxoffice.ScopeReservationsStaff}); err != nil {
 		t.Fatal(err)
 	}
 	s.API = api.New(api.Options{
@@ -696,6 +696,11 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 	event := s.event("Sturm")
 	show := s.show(event, plan)
 	stock := s.must("POST", "/shows", `{"event":{"kind":"talk","title":"T"},"startsAt":"`+soon(time.Hour)+`","currency":"EUR","areas":[{"name":"F","capacity":1,"prices":[{"amount":1}]}]}`)
+	_, floorHall := s.hall()
+	floorPlan := s.must("POST", "/halls/"+floorHall+"/plans?format=csv", "section,row,seat,category,kind\nStalls,A,1,Front,standard\nStalls,A,2,Front,standard\nStalls,A,3,Front,standard\nFloor,,10,Front,area\n", "Content-Type", "text/csv")
+	floor := floorPlan.field("areas.0.areaId").(string)
+	onSale := s.must("POST", "/shows", `{"eventId":"`+event+`","planId":"`+floorPlan.text("planId")+`","startsAt":"`+soon(time.Hour)+`","currency":"EUR","prices":[{"category":"Front","amount":1}],"publish":true}`).text("showId")
+	held := s.must("POST", "/reservations", `{"showId":"`+onSale+`","seats":[{"label":"Stalls-A-2"}],"customerId":"c"}`).text("reservationId")
 	area := "/shows/" + stock.text("showId") + "/areas/" + stock.field("areas.0.areaId").(string)
 
 	raw, err := json.Marshal(s.OpenAPI())
@@ -723,6 +728,16 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		"PATCH /shows/{showId}/areas/{areaId}": `{"capacity":2}`,
 		"POST /shows/{showId}/seats/block":     `{"seats":[{"label":"Stalls-A-1"}],"reason":"r"}`,
 		"POST /shows/{showId}/seats/unblock":   `{"seats":[{"label":"Stalls-A-1"}]}`,
+		"POST /reservations": `{"showId":"` + onSale + `","seats":[{"label":"Stalls-A-1","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":false}],"ttlSeconds":60,"metadata":{"a":"b"},"customerId":"c"}`,
+		"PATCH /reservations/{reservationId}": `{"add":{"seats":[{"label":"Stalls-A-3","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":true}]},"remove":{"seats":[{"label":"Stalls-A-2"}]}}`,
+	}
+	for path, item := range dig(doc, "paths").(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			schema, _ := dig(op, "requestBody", "content", "application/json", "schema").(map[string]any)
+			if schema != nil && schema["format"] != "binary" && good[strings.ToUpper(method)+" "+path] == "" {
+				t.Errorf("%s %s has a body that nobody spoils here", method, path)
+			}
+		}
 	}
 	more := map[string]map[string][]any{ // what only we know, by operation and field
 		"POST /venues": {"country": {"XX", "ZZ"}, "timeZone": {"Mars/Olympus", "Local", "europe/vienna", "../UTC", "CEST+1"}, "name": {" ", "a\nb", "\u200b\u0007"}},
@@ -735,8 +750,16 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 			"metadata": {map[string]any{"": "x"}, map[string]any{strings.Repeat("k", 41): "x"}, map[string]any{"k": strings.Repeat("v", 501)}, map[string]any{"k": 1}},
 		},
 		"PATCH /shows/{showId}": {"planId": {uuid.NewString()}, "currency": {"DEM"}, "startsAt": {"2099-01-01T20:00:00"}},
+		"POST /reservations": {
+			"seats":      {[]any{map[string]any{}}, []any{map[string]any{"label": "Stalls-A-1"}, map[string]any{"label": "Stalls-A-1"}}},
+			"ttlSeconds": {1801.0, 0.0, 604801.0}, "metadata": {map[string]any{"": "x"}, map[string]any{"k": strings.Repeat("v", 501)}, map[string]any{"k": 1}},
+			"seats[0].ticketType": {"no such type"},
+		},
+		"PATCH /reservations/{reservationId}": {
+			"remove.seats": {[]any{map[string]any{"label": "Stalls-A-1"}}}, "add.seats[0].ticketType": {"no such type"},
+		},
 	}
-	paths := strings.NewReplacer("{venueId}", venue, "{hallId}", hall, "{eventId}", event)
+	paths := strings.NewReplacer("{reservationId}", held, "{venueId}", venue, "{hallId}", hall, "{eventId}", event)
 	for operation, body := range good {
 		method, template, _ := strings.Cut(operation, " ")
 		path := paths.Replace(template)
@@ -767,30 +790,40 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 				t.Errorf("%s: the problem does not name %s: %s\n%s", operation, field, r.Body, text)
 			}
 		}
-		required, _ := schema["required"].([]any)
-		for name, property := range dig(schema, "properties").(map[string]any) {
-			property := resolve(doc, property)
-			if slices.Contains(required, any(name)) {
-				refuse(name, without(tree, name))
-			}
-			values := wrongValues(doc, property)
-			if method == "PATCH" && !nullable(property) || slices.Contains(required, any(name)) {
-				values = append(values, nil)
-			}
-			for _, v := range append(values, more[operation][name]...) {
-				refuse(name, with(tree, name, v))
-			}
-			// One level down, where there are objects in lists.
-			if items := resolve(doc, dig(property, "items")); items["properties"] != nil && tree[name] != nil {
-				first := tree[name].([]any)[0].(map[string]any)
-				for inner, p := range items["properties"].(map[string]any) {
-					for _, v := range wrongValues(doc, resolve(doc, p)) {
-						refuse(name+"[0]."+inner, with(tree, name, []any{with(first, inner, v)}))
+		// Every property at every depth, in turn: missing, wrong, unknown.
+		var walk func(schema, at map[string]any, path string, rebuild func(map[string]any) map[string]any)
+		walk = func(schema, at map[string]any, path string, rebuild func(map[string]any) map[string]any) {
+			required, _ := schema["required"].([]any)
+			for name, property := range dig(schema, "properties").(map[string]any) {
+				property := resolve(doc, property)
+				if slices.Contains(required, any(name)) {
+					refuse(path+name, rebuild(without(at, name)))
+				}
+				values := wrongValues(doc, property)
+				// Without add, or without remove, a reservation is changed all the same.
+				if path == "" && template != "/reservations/{reservationId}" && (method == "PATCH" && !nullable(property) || slices.Contains(required, any(name))) {
+					values = append(values, nil)
+				}
+				for _, v := range append(values, more[operation][path+name]...) {
+					refuse(path+name, rebuild(with(at, name, v)))
+				}
+				inside := func(v any) map[string]any { return rebuild(with(at, name, v)) }
+				switch have := at[name].(type) {
+				case map[string]any:
+					if property["properties"] != nil {
+						walk(property, have, path+name+".", func(m map[string]any) map[string]any { return inside(m) })
+						refuse(path+name+".unknown", inside(with(have, "unknown", 1)))
+					}
+				case []any:
+					if items := resolve(doc, dig(property, "items")); items["properties"] != nil {
+						first := have[0].(map[string]any)
+						walk(items, first, path+name+"[0].", func(m map[string]any) map[string]any { return inside([]any{m}) })
+						refuse(path+name+"[0].unknown", inside([]any{with(first, "unknown", 1)}))
 					}
 				}
-				refuse(name+"[0].unknown", with(tree, name, []any{with(first, "unknown", 1)}))
 			}
 		}
+		walk(schema, tree, "", func(m map[string]any) map[string]any { return m })
 		refuse("unknown", with(tree, "unknown", 1))
 		if tried < 5 {
 			t.Errorf("%s: only %d wrong bodies", operation, tried)

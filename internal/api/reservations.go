@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -141,7 +140,7 @@ type Reservation struct {
 	Currency         string            `json:"currency" doc:"ISO 4217" example:"EUR"`
 	CreatedAt        time.Time         `json:"createdAt" doc:"When it was placed, database clock" example:"2026-11-27T20:00:00.123456Z"`
 	ExpiresAt        time.Time         `json:"expiresAt" doc:"The instant at which it ends" example:"2026-11-27T20:15:00.123456Z"`
-	ExpiresInSeconds int64             `json:"expiresInSeconds" doc:"Whole seconds from serverTime to expiresAt, never negative: for a countdown that does not trust the device's clock" example:"900"`
+	ExpiresInSeconds int64             `json:"expiresInSeconds" doc:"Whole seconds from serverTime to expiresAt while it is active, else 0: for a countdown that does not trust the device's clock" example:"900"`
 	ServerTime       time.Time         `json:"serverTime" doc:"The clock that status was judged by" example:"2026-11-27T20:00:00.123456Z"`
 	ShowVersion      int64             `json:"showVersion" doc:"The show's version at that time" example:"42"`
 	BookingID        *uuid.UUID        `json:"bookingId,omitempty" format:"uuid" doc:"The booking that consumed it" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d63"`
@@ -161,8 +160,10 @@ func reservationBody(v *store.ReservationView) Reservation {
 		Seats: make([]ReservedSeat, len(v.Seats)), Areas: make([]ReservedArea, len(v.Areas)),
 		SeatCount: v.Places, TotalAmount: v.TotalMinor, Currency: v.Currency,
 		CreatedAt: v.CreatedAt.UTC(), ExpiresAt: v.ExpiresAt.UTC(), ServerTime: v.Now.UTC(),
-		ExpiresInSeconds: max(0, int64(math.Floor(v.ExpiresAt.Sub(v.Now).Seconds()))),
-		ShowVersion:      v.ShowVersion, Metadata: v.Metadata,
+		ShowVersion: v.ShowVersion, Metadata: v.Metadata,
+	}
+	if v.Status == boxoffice.ReservationActive {
+		r.ExpiresInSeconds = int64(v.ExpiresAt.Sub(v.Now) / time.Second)
 	}
 	for i, s := range v.Seats {
 		r.Seats[i] = ReservedSeat{s.SeatID, s.Label, s.Category, s.TicketType, s.PriceMinor}
@@ -179,23 +180,14 @@ func reservationBody(v *store.ReservationView) Reservation {
 	return r
 }
 
-// actorOf says who acts in the terms of the rules.
-func actorOf(c *boxoffice.Caller) boxoffice.Actor {
-	a := boxoffice.Actor{CustomerID: c.CustomerID, Staff: c.Has(boxoffice.ScopeReservationsStaff), Name: c.CustomerID}
-	if a.Name == "" {
-		a.Name = c.Owner
-	}
-	return a
-}
-
 func (a *API) placeReservation(ctx context.Context, call *Call, in *placeInput) (*reservationOutput, error) {
 	b := &in.Body
-	actor := actorOf(&call.Caller)
+	actor := call.Caller.Actor()
 	req := store.PlaceRequest{ShowID: b.ShowID, CustomerID: b.CustomerID, Metadata: b.Metadata}
 	switch {
 	case b.CustomerID == "":
 		if req.CustomerID = call.Caller.CustomerID; req.CustomerID == "" {
-			return nil, boxoffice.Invalid(boxoffice.Violation{Field: "body.customerId", Message: "is needed: the credentials are no customer's"})
+			return nil, boxoffice.Invalid(boxoffice.Violation{Field: "customerId", Message: "is needed: the credentials are no customer's"})
 		}
 	case b.CustomerID != call.Caller.CustomerID && !actor.Staff:
 		return nil, boxoffice.Refuse(boxoffice.CodeForbidden, "Holding for somebody else needs the scope %s.", boxoffice.ScopeReservationsStaff)
@@ -210,11 +202,11 @@ func (a *API) placeReservation(ctx context.Context, call *Call, in *placeInput) 
 		req.TTLSeconds = *b.TTLSeconds
 	}
 	var v violations
-	v.metadata("body.metadata", b.Metadata)
-	req.Seats = v.seats("body.seats", b.Seats)
+	v.metadata("metadata", b.Metadata)
+	req.Seats = v.seats("seats", b.Seats)
 	req.Areas = areaRefs(b.Areas)
 	if len(req.Seats)+len(req.Areas) == 0 {
-		v.add("body.seats", "seats or areas must name at least one place")
+		v.add("seats", "seats or areas must name at least one place")
 	}
 	if err := v.err(); err != nil {
 		return nil, err
@@ -253,7 +245,7 @@ func (a *API) changeReservation(ctx context.Context, call *Call, in *changeInput
 	var req store.ChangeRequest
 	var v violations
 	if add := in.Body.Add; add != nil {
-		req.AddSeats = v.seats("body.add.seats", add.Seats)
+		req.AddSeats = v.seats("add.seats", add.Seats)
 		req.AddAreas = areaRefs(add.Areas)
 	}
 	if remove := in.Body.Remove; remove != nil {
@@ -261,18 +253,18 @@ func (a *API) changeReservation(ctx context.Context, call *Call, in *changeInput
 		for i, s := range remove.Seats {
 			choices[i] = SeatChoice{SeatID: s.SeatID, Label: s.Label}
 		}
-		req.RemoveSeats = v.seats("body.remove.seats", choices)
+		req.RemoveSeats = v.seats("remove.seats", choices)
 		for _, r := range remove.Areas {
 			req.RemoveAreas = append(req.RemoveAreas, store.AreaRef{ID: r.AreaID, TicketType: r.TicketType, Quantity: r.Quantity})
 		}
 	}
 	if len(req.AddSeats)+len(req.AddAreas)+len(req.RemoveSeats)+len(req.RemoveAreas) == 0 {
-		v.add("body", "add or remove must name at least one place")
+		v.add("add", "add or remove must name at least one place")
 	}
 	if err := v.err(); err != nil {
 		return nil, err
 	}
-	view, replayed, err := a.opts.Store.ChangeReservation(ctx, actorOf(&call.Caller), &call.Key, in.ReservationID, req)
+	view, replayed, err := a.opts.Store.ChangeReservation(ctx, call.Caller.Actor(), &call.Key, in.ReservationID, req)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +277,7 @@ type reservationInput struct {
 }
 
 func (a *API) extendReservation(ctx context.Context, call *Call, in *reservationInput) (*readReservationOutput, error) {
-	view, replayed, err := a.opts.Store.ExtendReservation(ctx, actorOf(&call.Caller), &call.Key, in.ReservationID)
+	view, replayed, err := a.opts.Store.ExtendReservation(ctx, call.Caller.Actor(), &call.Key, in.ReservationID)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +286,7 @@ func (a *API) extendReservation(ctx context.Context, call *Call, in *reservation
 }
 
 func (a *API) releaseReservation(ctx context.Context, call *Call, in *reservationInput) (*struct{}, error) {
-	version, replayed, err := a.opts.Store.ReleaseReservation(ctx, actorOf(&call.Caller), &call.Key, in.ReservationID)
+	version, replayed, err := a.opts.Store.ReleaseReservation(ctx, call.Caller.Actor(), &call.Key, in.ReservationID)
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +347,7 @@ func (a *API) listReservations(ctx context.Context, call *Call, in *listReservat
 	if in.Cursor != "" {
 		id, err := uuid.Parse(in.Cursor)
 		if err != nil {
-			return nil, boxoffice.Invalid(boxoffice.Violation{Field: "query.cursor", Message: "is not a cursor of this list"})
+			return nil, boxoffice.Invalid(boxoffice.Violation{Field: "cursor", Message: "is not a cursor of this list"})
 		}
 		f.After = id
 	}

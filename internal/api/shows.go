@@ -78,7 +78,7 @@ func (a *API) registerShows() {
 			Codes:   []boxoffice.Code{boxoffice.CodeNotFound, boxoffice.CodeConflict, boxoffice.CodeLockTimeout},
 			Headers: version, Status: http.StatusOK,
 		}, func(ctx context.Context, call *Call, in *showInput) (*showStatusOutput, error) {
-			done, err := a.opts.Store.SetShowStatus(ctx, actorOf(&call.Caller), &call.Key, call.Caller.OrganisationID, in.ShowID, set)
+			done, err := a.opts.Store.SetShowStatus(ctx, call.Caller.Actor(), &call.Key, call.Caller.OrganisationID, in.ShowID, set)
 			if err != nil {
 				return nil, err
 			}
@@ -421,7 +421,7 @@ func (a *API) createShow(ctx context.Context, call *Call, in *createShowInput) (
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	show, replayed, err := a.opts.Store.CreateShow(ctx, actorOf(&call.Caller), call.Key, n)
+	show, replayed, err := a.opts.Store.CreateShow(ctx, call.Caller.Actor(), call.Key, n)
 	if err != nil {
 		return nil, err
 	}
@@ -519,7 +519,7 @@ func (a *API) amendShow(ctx context.Context, call *Call, in *amendShowInput) (*c
 			b.Metadata.to(&f.Metadata)
 		}
 	}
-	done, err := a.opts.Store.AmendShow(ctx, actorOf(&call.Caller), &call.Key, call.Caller.OrganisationID, in.ShowID, change)
+	done, err := a.opts.Store.AmendShow(ctx, call.Caller.Actor(), &call.Key, call.Caller.OrganisationID, in.ShowID, change)
 	if err != nil {
 		return nil, err
 	}
@@ -558,7 +558,7 @@ type AreaCapacity struct {
 type areaCapacityOutput struct{ Body AreaCapacity }
 
 func (a *API) amendArea(ctx context.Context, call *Call, in *amendAreaInput) (*areaCapacityOutput, error) {
-	done, err := a.opts.Store.SetAreaCapacity(ctx, actorOf(&call.Caller), &call.Key, call.Caller.OrganisationID, in.ShowID, in.AreaID, in.Body.Capacity)
+	done, err := a.opts.Store.SetAreaCapacity(ctx, call.Caller.Actor(), &call.Key, call.Caller.OrganisationID, in.ShowID, in.AreaID, in.Body.Capacity)
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,18 @@ type Caller struct {
 	// with the kind, so that no two kinds share one.
 	Owner  string
 	Scopes []Scope
+	// KeyPrefix tells which API key it is, see [APIKey]; "" without one.
+	KeyPrefix string
+}
+
+// Actor is the caller as the rules and the change log see it: by the id of the
+// customer, or by the API key's prefix, never by a name.
+func (c *Caller) Actor() Actor {
+	a := Actor{CustomerID: c.CustomerID, Staff: c.Has(ScopeReservationsStaff), Name: c.CustomerID}
+	if c.KeyPrefix != "" {
+		a.Name = "key:" + c.KeyPrefix
+	}
+	return a
 }
 
 // Has reports whether the caller was granted s, by itself or through admin.

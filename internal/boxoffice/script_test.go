@@ -34,7 +34,6 @@ type script struct {
 	lines []string // the source of each command of the batch
 	wants []string
 	logs  []string // expected log rows; none: not looked at
-	where string
 }
 
 // scripts runs each named script as a test.

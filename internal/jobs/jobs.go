@@ -28,6 +28,11 @@ const (
 	// due. A poll costs a quarter of a millisecond of Postgres.
 	expiryPoll = 100 * time.Millisecond
 
+	// River fetches at most expiryMax jobs each expiryCooldown: 2,000 a second.
+	// A busy hour makes a few hundred a second, most of which will find nothing.
+	expiryMax      = 100
+	expiryCooldown = 50 * time.Millisecond
+
 	// jobTimeout ends a job, and rescueAfter gives one that a dead process
 	// left behind to another. River's own are a minute and an hour.
 	jobTimeout  = 10 * time.Second
@@ -45,7 +50,8 @@ type Config struct {
 	Store *store.Store
 	// Pool is River's own, see [OpenPool].
 	Pool *pgxpool.Pool
-	// Workers is how many shows are tidied up at the same time; 0 means 8.
+	// Workers is how many shows are tidied up at the same time, each on one
+	// connection of the store's pool; 0 means 8.
 	Workers int
 	// StopTimeout is how long running jobs may take to end when Run's context
 	// does; then they are cancelled and go back to the queue. 0 means 20 s.
@@ -94,7 +100,7 @@ func New(cfg Config) (*Jobs, error) {
 	}
 	j := &Jobs{cfg: cfg}
 	workers := river.NewWorkers()
-	river.AddWorker(workers, &expireReservations{store: cfg.Store, metrics: cfg.Metrics})
+	river.AddWorker(workers, &expireReservations{store: cfg.Store, metrics: cfg.Metrics, turns: newTurns(cfg.Workers)})
 	river.AddWorker(workers, &sweepReservations{store: cfg.Store, metrics: cfg.Metrics})
 	river.AddWorker(workers, &purgeIdempotencyKeys{store: cfg.Store})
 	river.AddWorker(workers, &purgeSessions{store: cfg.Store})
@@ -103,7 +109,7 @@ func New(cfg Config) (*Jobs, error) {
 		Logger:  cfg.Log,
 		Workers: workers,
 		Queues: map[string]river.QueueConfig{
-			queueExpiry:        {MaxWorkers: cfg.Workers, FetchPollInterval: expiryPoll, FetchCooldown: expiryPoll},
+			queueExpiry:        {MaxWorkers: expiryMax, FetchPollInterval: expiryPoll, FetchCooldown: expiryCooldown},
 			river.QueueDefault: {MaxWorkers: choresMax},
 		},
 		PeriodicJobs: []*river.PeriodicJob{

@@ -80,9 +80,15 @@ type expireReservations struct {
 	river.WorkerDefaults[ExpireReservationsArgs]
 	store   *store.Store
 	metrics *telemetry.Metrics
+	turns   *turns
 }
 
 func (w *expireReservations) Work(ctx context.Context, job *river.Job[ExpireReservationsArgs]) error {
+	end, err := w.turns.take(ctx, job.Args.ShowID)
+	if err != nil || end == nil {
+		return err // or another job is about to do this one's work too
+	}
+	defer end()
 	closed, err := w.store.ExpireReservations(ctx, job.Args.ShowID, boxoffice.ReasonExpired)
 	if closed > 0 {
 		w.metrics.ExpirySeconds.Observe(max(0, time.Since(job.Args.At).Seconds()))

@@ -229,7 +229,7 @@ func TestAJobThatRunsTwiceChangesNothing(t *testing.T) {
 	version := func() int64 { return read[int64](h, `select version from show_heads where show_id = $1`, show) }
 	changes := func() int { return read[int](h, `select count(*)::int from changes where show_id = $1`, show) }
 
-	w := &expireReservations{store: h.store, metrics: telemetry.NewMetrics()}
+	w := &expireReservations{store: h.store, metrics: telemetry.NewMetrics(), turns: newTurns(1)}
 	job := &river.Job[ExpireReservationsArgs]{Args: ExpireReservationsArgs{ShowID: show, At: r.ExpiresAt}}
 	before := version()
 	if err := w.Work(h.ctx, job); err != nil {

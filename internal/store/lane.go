@@ -746,25 +746,6 @@ func (t *laneTx) answer() {
 			}
 			c.Answer(o, nil)
 		}
-		t.observe(sh)
-	}
-}
-
-func (t *laneTx) observe(sh *laneShow) {
-	if t.w.s.cfg.Observer == nil {
-		return
-	}
-	for i, c := range sh.calls {
-		if _, places := c.Command.Do.(*boxoffice.PlaceReservation); places {
-			outcome := "created"
-			switch o := sh.outcomes[i]; {
-			case o.Err != nil:
-				outcome = string(o.Err.Code)
-			case o.Replayed:
-				outcome = "replayed"
-			}
-			t.w.s.cfg.Observer.Hold(outcome)
-		}
 	}
 }
 

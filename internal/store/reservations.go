@@ -99,7 +99,10 @@ type PlaceRequest struct {
 // PlaceReservation holds places for a customer; see
 // [boxoffice.PlaceReservation]. It returns the reservation and whether the
 // answer is that of an earlier request with the same key.
-func (s *Store) PlaceReservation(ctx context.Context, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, req PlaceRequest) (*ReservationView, bool, error) {
+func (s *Store) PlaceReservation(ctx context.Context, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, req PlaceRequest) (_ *ReservationView, replayed bool, err error) {
+	if o := s.cfg.Observer; o != nil {
+		defer func() { o.Hold(replayed, err) }()
+	}
 	terms, err := s.termsOf(ctx, req.ShowID)
 	if err != nil {
 		return nil, false, err

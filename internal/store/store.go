@@ -47,7 +47,7 @@ type Ending struct {
 // Observer is told what happens in the store. Its methods must not block.
 type Observer interface {
 	lanes.Observer
-	Hold(outcome string) // "created" or the refusal's code, for each placing
+	Hold(replayed bool, err error) // what became of a request for a hold
 }
 
 // Store is the database with its rules: one exported method is one use case
@@ -98,6 +98,7 @@ func openPool(ctx context.Context, url string, most int32) (*pgxpool.Pool, error
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
 	c.MaxConns = most
+	c.ConnConfig.RuntimeParams["application_name"] = "rowlock requests"
 	pool, err := pgxpool.NewWithConfig(ctx, c)
 	if err != nil {
 		return nil, err

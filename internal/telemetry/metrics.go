@@ -81,12 +81,15 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Hold counts the outcome of one request for a hold: nil is "placed", an error
-// is its code in lower case, such as seat_already_reserved.
-func (m *Metrics) Hold(err error) {
+// Hold counts the outcome of one request for a hold: "placed", "replayed", or
+// the refusal's code in lower case, such as seat_already_reserved.
+func (m *Metrics) Hold(replayed bool, err error) {
 	outcome := "placed"
-	if err != nil {
+	switch {
+	case err != nil:
 		outcome = strings.ToLower(string(boxoffice.CodeOf(err)))
+	case replayed:
+		outcome = "replayed"
 	}
 	m.Holds.WithLabelValues(outcome).Inc()
 }

@@ -37,14 +37,15 @@ func TestMetricsAreServedWithThePoolsByName(t *testing.T) {
 	defer pool.Close()
 	m.WatchPool("requests", pool)
 	m.WatchPool("jobs", pool)
-	m.Hold(nil)
-	m.Hold(boxoffice.Refuse(boxoffice.CodeSeatAlreadyReserved, ""))
-	m.Hold(context.DeadlineExceeded)
+	m.Hold(false, nil)
+	m.Hold(true, nil)
+	m.Hold(false, boxoffice.Refuse(boxoffice.CodeSeatAlreadyReserved, ""))
+	m.Hold(false, context.DeadlineExceeded)
 	m.LaneQueued.WithLabelValues("0").Set(3)
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, want := range []string{
-		`rowlock_holds_total{outcome="placed"} 1`, `rowlock_holds_total{outcome="seat_already_reserved"} 1`, `rowlock_holds_total{outcome="internal"} 1`,
+		`rowlock_holds_total{outcome="placed"} 1`, `rowlock_holds_total{outcome="replayed"} 1`, `rowlock_holds_total{outcome="seat_already_reserved"} 1`, `rowlock_holds_total{outcome="internal"} 1`,
 		`rowlock_pool_connections_max{pool="requests"} 7`, `rowlock_pool_connections_max{pool="jobs"} 7`, `rowlock_lane_queued{lane="0"} 3`, "rowlock_expiry_lag_seconds 0", "go_goroutines",
 	} {
 		if !strings.Contains(w.Body.String(), want) {

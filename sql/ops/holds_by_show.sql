@@ -1,21 +1,23 @@
 -- Who holds what in a show, the next to end first.
 -- params: show
 -- psql -c "set rowlock.show = '<show id>'" -f sql/ops/holds_by_show.sql
--- Without a show: in all of them. An overdue hold is over; its places are free to the next buyer.
+-- Without a show: the next thousand to end in any. An overdue hold is over; its places are free to the next buyer.
 select e.title, r.reservation_id, r.customer_id, r.staff,
        seats.labels as seats, areas.units as areas, r.places, r.total_minor, r.currency,
-       case when r.expires_at > a.now then 'held' else 'overdue' end as status,
-       r.created_at, r.expires_at, round(extract(epoch from r.expires_at - a.now))::int as seconds_left, r.show_id
-  from (select s.show_id, s.event_id, s.plan_id, greatest(clock_timestamp(), h.changed_at) as now
+       case when r.expires_at > r.now then 'held' else 'overdue' end as status,
+       r.created_at, r.expires_at, round(extract(epoch from r.expires_at - r.now))::int as seconds_left, r.show_id
+  from (select r.*, s.event_id, s.plan_id, greatest(clock_timestamp(), h.changed_at) as now
           from shows s
           join show_heads h using (show_id)
+          join reservations r on r.show_id = s.show_id and r.status = 'active'
          where s.show_id = nullif(current_setting('rowlock.show', true), '')::uuid
-            or coalesce(current_setting('rowlock.show', true), '') = '') a
+            or coalesce(current_setting('rowlock.show', true), '') = ''
+         order by r.expires_at, r.reservation_id
+         limit case when coalesce(current_setting('rowlock.show', true), '') = '' then 1000 end) r
   join events e using (event_id)
-  join reservations r on r.show_id = a.show_id and r.status = 'active'
   left join lateral (
     select array_agg(p.label order by p.position) as labels
-      from plan_seats p where p.plan_id = a.plan_id and p.seat_no = any (r.seat_nos)) seats on true
+      from plan_seats p where p.plan_id = r.plan_id and p.seat_no = any (r.seat_nos)) seats on true
   left join lateral (
     select array_agg(i.quantity || ' ' || n.name || ' (' || i.ticket_type || ')' order by i.area_no, i.ticket_type) as units
       from unnest(r.area_nos, r.area_types, r.area_quantities) as i(area_no, ticket_type, quantity)

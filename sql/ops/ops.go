@@ -148,7 +148,7 @@ func Run(ctx context.Context, conn Conn, name string, params map[string]string) 
 	if err != nil {
 		return nil, nil, err
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // it wrote nothing
+	defer tx.Rollback(ctx) // it wrote nothing
 	for _, param := range slices.Sorted(maps.Keys(params)) {
 		if !slices.Contains(q.Params, param) {
 			return nil, nil, fmt.Errorf("ops: %s takes no %s", name, param)
@@ -173,7 +173,7 @@ func Prove(ctx context.Context, conn Conn) (broken []Broken, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // it wrote nothing
+	defer tx.Rollback(ctx) // it wrote nothing
 	for _, rule := range Rules() {
 		columns, rows, err := ask(ctx, tx, rule.SQL)
 		if err != nil {

@@ -18,15 +18,14 @@ with asked as (
 ), areas as (
   select show_id, sum(capacity)::bigint as capacity, sum(booked)::bigint as booked from asked join show_areas using (show_id) group by show_id
 ), holds as (
-  select r.show_id, (sum(q.units) filter (where r.expires_at > a.now))::bigint as units,
+  select r.show_id,
+         (sum((select sum(q) from unnest(r.area_quantities) as q)) filter (where r.status = 'active' and r.expires_at > a.now))::bigint as units,
          (sum(r.total_minor) filter (where r.status = 'active' and r.expires_at > a.now))::bigint as held_minor,
          (sum(r.total_minor) filter (where r.status = 'consumed'))::bigint as booked_minor,
          count(*) filter (where r.status = 'active' and r.expires_at > a.now) as holds,
          count(*) filter (where r.created_at > a.now - interval '1 minute') as last_minute
     from asked a
     join reservations r using (show_id)
-   cross join lateral (
-     select coalesce(sum(q), 0) as units from unnest(r.area_quantities) as q where r.status = 'active') q
    group by r.show_id
 ), counted as (
   select show_id,

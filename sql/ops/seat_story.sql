@@ -3,17 +3,20 @@
 -- psql -c "set rowlock.show = '<show id>'" -c "set rowlock.seat = 'Stalls-A-7'" -f sql/ops/seat_story.sql
 -- The seat is named by its label or by its id.
 with asked as (
-  select s.show_id, h.seat_no, q.now
+  select s.show_id, n.seat_no, greatest(clock_timestamp(), d.changed_at) as now
     from shows s
-    join hall_seats h on h.hall_id = s.hall_id
-   cross join lateral (select greatest(clock_timestamp(), d.changed_at) as now from show_heads d where d.show_id = s.show_id) q
+    join show_heads d using (show_id)
+   cross join lateral (
+     select seat_no
+       from (select h.seat_no, 0 as rank from hall_seats h
+              where h.hall_id = s.hall_id and h.seat_id::text = current_setting('rowlock.seat', true)
+             union all
+             -- The label as the show's own plan has it, else as the newest plan of the hall that has it.
+             select i.seat_no, case when p.plan_id = s.plan_id then 1 else 1000000 - p.version end
+               from plans p join plan_seats i using (plan_id)
+              where p.hall_id = s.hall_id and i.label = current_setting('rowlock.seat', true)) named
+      order by rank limit 1) n
    where s.show_id = nullif(current_setting('rowlock.show', true), '')::uuid
-     and (h.seat_id::text = current_setting('rowlock.seat', true)
-          or h.seat_no = (
-            -- The label as the show's own plan has it, else as any plan of the hall had it.
-            select i.seat_no from plan_seats i join plans p using (plan_id)
-             where p.hall_id = s.hall_id and i.label = current_setting('rowlock.seat', true)
-             order by p.plan_id <> s.plan_id, p.version desc limit 1))
 )
 select t.at, t.version, t.what,
        case t.state when 'a' then 'available' when 'h' then 'held' when 'b' then 'booked' when 'x' then 'blocked' end as state,
