@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rowlock/rowlock/internal/fixture/demo"
 	"github.com/rowlock/rowlock/internal/store"
 )
 
@@ -23,7 +23,7 @@ func demoVerb() *cobra.Command {
 			}
 			log := logger(&cfg, cmd.ErrOrStderr())
 			return withStore(cmd.Context(), &cfg, log, func(ctx context.Context, s *store.Store) error {
-				if err := loadDemo(ctx, s, log); err != nil {
+				if err := demo.Load(ctx, s, log); err != nil {
 					return err
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), "the demo data is there")
@@ -34,5 +34,3 @@ func demoVerb() *cobra.Command {
 	takes(cmd, databaseSettings...)
 	return cmd
 }
-
-

@@ -125,6 +125,8 @@ func newTable(columns []string, rows [][]any) table {
 	return t
 }
 
+var onOneLine = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
+
 // cell is a value as psql would print it, more or less.
 func cell(v any) string {
 	switch v := v.(type) {
@@ -136,6 +138,8 @@ func cell(v any) string {
 		return uuid.UUID(v).String()
 	case []byte:
 		return fmt.Sprintf(`\x%x`, v)
+	case string:
+		return onOneLine.Replace(v) // a statement has line breaks, a row of a table has not
 	case []any:
 		parts := make([]string, len(v))
 		for i := range v {
@@ -188,5 +192,9 @@ func (t *table) print(w io.Writer, most int) {
 	if left := len(t.rows) - len(shown); left > 0 {
 		fmt.Fprintf(w, "… and %d more\n", left)
 	}
-	fmt.Fprintf(w, "(%d rows)\n", len(t.rows))
+	if len(t.rows) == 1 {
+		fmt.Fprintln(w, "(1 row)")
+	} else {
+		fmt.Fprintf(w, "(%d rows)\n", len(t.rows))
+	}
 }

@@ -78,9 +78,10 @@ func printed(out, prints string) bool {
 
 func TestTheExamplesOfTheDocumentationRun(t *testing.T) {
 	t.Parallel()
-	shell, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("no bash")
+	for _, tool := range []string{"bash", "curl", "make"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("the examples need %s", tool)
+		}
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -119,7 +120,7 @@ func TestTheExamplesOfTheDocumentationRun(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, shell, "-eu")
+			cmd := exec.CommandContext(ctx, "bash", "-eu")
 			cmd.Dir, cmd.Stdin = dir, strings.NewReader(script.String())
 			cmd.Env = append(os.Environ(), "DATA_DIR="+data)
 			var stderr bytes.Buffer

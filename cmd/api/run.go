@@ -16,6 +16,7 @@ import (
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/config"
+	"github.com/rowlock/rowlock/internal/fixture/demo"
 	"github.com/rowlock/rowlock/internal/postgres"
 	"github.com/rowlock/rowlock/internal/store"
 )
@@ -98,7 +99,7 @@ func run(ctx context.Context, cfg config.Config, log *slog.Logger, out io.Writer
 		if err := s.store.EnsureAPIKey(ctx, devKey, "make run", []boxoffice.Scope{boxoffice.ScopeAdmin}); err != nil {
 			return err
 		}
-		if err := loadDemo(ctx, s.store, log); err != nil {
+		if err := demo.Load(ctx, s.store, log); err != nil {
 			return err
 		}
 		fmt.Fprint(out, welcome(listener.Addr()))

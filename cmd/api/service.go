@@ -207,10 +207,13 @@ func (s *service) onConn(check func(context.Context, *pgx.Conn) error) func(cont
 	}
 }
 
-// shows lists what the landing page shows.
+// landingMax is how many shows the landing page lists.
+const landingMax = 20
+
+// shows lists what the landing page shows, the soonest first.
 func (s *service) shows(ctx context.Context) ([]web.Show, error) {
 	events, err := s.store.Events(ctx, store.EventFilter{
-		Organisation: boxoffice.DefaultOrganisationID, ShowsMax: 2, Page: store.Page{Limit: 20},
+		Organisation: boxoffice.DefaultOrganisationID, ShowsMax: 5, Page: store.Page{Limit: 100},
 	})
 	if err != nil {
 		return nil, err
@@ -235,7 +238,8 @@ func (s *service) shows(ctx context.Context) ([]web.Show, error) {
 			shows = append(shows, show)
 		}
 	}
-	return shows, nil
+	slices.SortFunc(shows, func(a, b web.Show) int { return a.StartsAt.Compare(b.StartsAt) })
+	return shows[:min(landingMax, len(shows))], nil
 }
 
 // run works until ctx ends, or something fails, and then stops in order: no

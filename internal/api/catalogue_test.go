@@ -728,8 +728,8 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		"PATCH /shows/{showId}/areas/{areaId}": `{"capacity":2}`,
 		"POST /shows/{showId}/seats/block":     `{"seats":[{"label":"Stalls-A-1"}],"reason":"r"}`,
 		"POST /shows/{showId}/seats/unblock":   `{"seats":[{"label":"Stalls-A-1"}]}`,
-		"POST /reservations": `{"showId":"` + onSale + `","seats":[{"label":"Stalls-A-1","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":false}],"ttlSeconds":60,"metadata":{"a":"b"},"customerId":"c"}`,
-		"PATCH /reservations/{reservationId}": `{"add":{"seats":[{"label":"Stalls-A-3","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":true}]},"remove":{"seats":[{"label":"Stalls-A-2"}]}}`,
+		"POST /reservations":                   `{"showId":"` + onSale + `","seats":[{"label":"Stalls-A-1","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":false}],"ttlSeconds":60,"metadata":{"a":"b"},"customerId":"c"}`,
+		"PATCH /reservations/{reservationId}":  `{"add":{"seats":[{"label":"Stalls-A-3","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":true}]},"remove":{"seats":[{"label":"Stalls-A-2"}]}}`,
 	}
 	for path, item := range dig(doc, "paths").(map[string]any) {
 		for method, op := range item.(map[string]any) {

@@ -1,0 +1,287 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/sql/queries"
+)
+
+var (
+	sqlSeatsRead           = queries.Must("seats_read")
+	sqlSeatsLockWanted     = queries.Must("seats_lock_wanted")
+	sqlSeatsLockOwned      = queries.Must("seats_lock_owned")
+	sqlSeatsLockAll        = queries.Must("seats_lock_all")
+	sqlReservationsNamed   = queries.Must("reservations_named")
+	sqlReservationsDue     = queries.Must("reservations_due")
+	sqlReservationsDueArea = queries.Must("reservations_due_in_areas")
+	sqlReservationsPlaces  = queries.Must("reservations_places")
+	sqlReservationsExist   = queries.Must("reservations_exist")
+	sqlAreasLoad           = queries.Must("areas_load")
+)
+
+// load reads, and locks, what the commands need to be decided.
+func (t *laneTx) load(ctx context.Context) error {
+	for _, sh := range t.shows {
+		if !sh.found {
+			continue // Decide says NOT_FOUND
+		}
+		terms, err := t.w.s.termsAt(ctx, t.w.conn, sh.id, sh.def)
+		if err != nil {
+			return err
+		}
+		sh.state.Terms = terms
+		sh.state.Seats = map[int32]*boxoffice.SeatRow{}
+		sh.state.Areas = map[int32]*boxoffice.AreaRow{}
+		sh.state.Reservations = map[uuid.UUID]*boxoffice.Reservation{}
+		sh.state.Places = map[string]int{}
+		sh.state.Blocks = map[uuid.UUID]bool{}
+		sh.need()
+	}
+	b := &pgx.Batch{}
+	t.loadSeats(b)
+	t.loadReservations(b)
+	if b.Len() == 0 {
+		return nil
+	}
+	if err := t.send(ctx, b); err != nil {
+		return err
+	}
+	b = &pgx.Batch{}
+	t.loadOwned(b)
+	if b.Len() == 0 {
+		return nil
+	}
+	return t.send(ctx, b)
+}
+
+// need notes what a show's commands want loaded.
+func (sh *laneShow) need() {
+	sh.seats, sh.areas = map[int32]bool{}, map[int32]int{}
+	sh.named, sh.overdue = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	want := func(seats []boxoffice.SeatWant) {
+		for _, w := range seats {
+			if w.No >= 0 {
+				sh.seats[w.No] = true
+			}
+		}
+	}
+	sh.limits = sh.state.Terms.MaxPlacesPerCustomer > 0
+	for _, c := range sh.calls {
+		switch do := c.Command.Do.(type) {
+		case *boxoffice.PlaceReservation:
+			want(do.Seats)
+			for _, a := range do.Areas {
+				sh.areas[a.No] += a.Quantity
+			}
+			sh.limit(do.CustomerID)
+		case *boxoffice.ChangeReservation:
+			want(do.AddSeats)
+			for _, a := range do.AddAreas {
+				sh.areas[a.No] += a.Quantity
+			}
+			sh.named[do.ID] = true
+			sh.limit(c.Command.Actor.CustomerID)
+		case *boxoffice.ExtendReservation:
+			sh.named[do.ID] = true
+		case *boxoffice.ReleaseReservation:
+			sh.named[do.ID] = true
+		case *boxoffice.ExpireReservations:
+			sh.due += do.Limit
+		case *boxoffice.BlockSeats:
+			want(do.Seats)
+		case *boxoffice.UnblockSeats:
+			want(do.Seats)
+			if len(c.Command.extraSeats) > 0 {
+				sh.state.Blocks[do.BlockID] = true
+			}
+		case *boxoffice.SetAreaCapacity:
+			sh.areas[do.AreaNo] += math.MaxInt32 / 2
+		case *boxoffice.AmendShow:
+			sh.ever = sh.ever || do.Currency != nil
+			sh.limits = sh.limits || do.MaxPlacesPerCustomer != nil
+			if do.Plan != nil {
+				sh.all, sh.due = true, math.MaxInt32
+			}
+		}
+		for _, no := range c.Command.extraSeats {
+			sh.seats[no] = true
+		}
+	}
+}
+
+// limit asks for the places that a customer has, where the show limits them.
+func (sh *laneShow) limit(customer string) {
+	if sh.limits && customer != "" {
+		sh.state.Places[customer] = 0
+	}
+}
+
+// loadSeats queues the reading and locking of wanted seats.
+func (t *laneTx) loadSeats(b *pgx.Batch) {
+	var shows []uuid.UUID
+	var nos []int32
+	var nows []time.Time
+	for _, sh := range t.shows {
+		if sh.all {
+			b.Queue(sqlSeatsLockAll, sh.id).Query(t.scanLocked)
+			continue
+		}
+		for _, no := range slices.Sorted(maps.Keys(sh.seats)) {
+			shows, nos, nows = append(shows, sh.id), append(nos, no), append(nows, sh.state.Now)
+		}
+	}
+	if len(nos) == 0 {
+		return
+	}
+	b.Queue(sqlSeatsRead, shows, nos).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			show, seat, err := scanSeat(rows)
+			if err != nil {
+				return err
+			}
+			sh := t.show(show)
+			sh.state.Seats[seat.No] = seat
+			if seat.State == 'h' && !sh.state.Now.Before(seat.HeldUntil) {
+				sh.overdue[seat.ReservationID] = true
+			}
+		}
+		return rows.Err()
+	})
+	b.Queue(sqlSeatsLockWanted, shows, nos, nows).Query(t.scanLocked)
+}
+
+// scanLocked takes in seats that this transaction has locked.
+func (t *laneTx) scanLocked(rows pgx.Rows) error {
+	for rows.Next() {
+		show, seat, err := scanSeat(rows)
+		if err != nil {
+			return err
+		}
+		seat.Locked = true
+		t.show(show).state.Seats[seat.No] = seat
+	}
+	return rows.Err()
+}
+
+func scanSeat(rows pgx.Rows) (uuid.UUID, *boxoffice.SeatRow, error) {
+	var seat boxoffice.SeatRow
+	var show, reservation, block pgtype.UUID
+	var until pgtype.Timestamptz
+	if err := rows.Scan(&show, &seat.No, &seat.State, &reservation, &until, &block, &seat.Holder); err != nil {
+		return uuid.Nil, nil, err
+	}
+	seat.ReservationID, seat.BlockID, seat.HeldUntil = reservation.Bytes, block.Bytes, until.Time
+	return show.Bytes, &seat, nil
+}
+
+// loadReservations queues the reading of reservations, areas and limits.
+func (t *laneTx) loadReservations(b *pgx.Batch) {
+	var shows, namedShows, named, dueShows, areaShows, limitShows []uuid.UUID
+	var dueNows, areaNows, limitNows []time.Time
+	var dueLimits, areaNos, areaUnits []int32
+	var customers []string
+	for _, sh := range t.shows {
+		if sh.state.Terms == nil {
+			continue
+		}
+		shows = append(shows, sh.id)
+		for _, id := range slices.SortedFunc(maps.Keys(sh.named), compareIDs) {
+			namedShows, named = append(namedShows, sh.id), append(named, id)
+		}
+		if sh.due > 0 {
+			dueShows, dueNows, dueLimits = append(dueShows, sh.id), append(dueNows, sh.state.Now), append(dueLimits, int32(sh.due))
+		}
+		for _, no := range slices.Sorted(maps.Keys(sh.areas)) {
+			areaShows, areaNows, areaNos = append(areaShows, sh.id), append(areaNows, sh.state.Now), append(areaNos, no)
+			areaUnits = append(areaUnits, int32(min(sh.areas[no], math.MaxInt32/2)))
+		}
+		for _, c := range slices.Sorted(maps.Keys(sh.state.Places)) {
+			limitShows, limitNows, customers = append(limitShows, sh.id), append(limitNows, sh.state.Now), append(customers, c)
+		}
+		if sh.ever {
+			b.Queue(sqlReservationsExist, sh.id).QueryRow(func(row pgx.Row) error { return row.Scan(&sh.state.EverHeld) })
+		}
+	}
+	if len(named) > 0 {
+		b.Queue(sqlReservationsNamed, namedShows, named).Query(t.scanReservations)
+	}
+	if len(dueShows) > 0 {
+		b.Queue(sqlReservationsDue, dueShows, dueNows, dueLimits).Query(t.scanReservations)
+	}
+	if len(areaNos) > 0 {
+		b.Queue(sqlReservationsDueArea, areaShows, areaNows, areaNos, areaUnits).Query(t.scanReservations)
+	}
+	if len(customers) > 0 {
+		b.Queue(sqlReservationsPlaces, limitShows, limitNows, customers).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var show uuid.UUID
+				var customer string
+				var places int
+				if err := rows.Scan(&show, &customer, &places); err != nil {
+					return err
+				}
+				t.show(show).state.Places[customer] = places
+			}
+			return rows.Err()
+		})
+	}
+	if len(shows) > 0 {
+		b.Queue(sqlAreasLoad, shows).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var show uuid.UUID
+				a := boxoffice.AreaRow{Known: true}
+				if err := rows.Scan(&show, &a.No, &a.ID, &a.Name, &a.Category, &a.Capacity, &a.Held, &a.Booked); err != nil {
+					return err
+				}
+				t.show(show).state.Areas[a.No] = &a
+			}
+			return rows.Err()
+		})
+	}
+}
+
+func (t *laneTx) scanReservations(rows pgx.Rows) error {
+	for rows.Next() {
+		r, err := scanReservation(rows)
+		if err != nil {
+			return err
+		}
+		t.show(r.ShowID).state.Reservations[r.ID] = r
+	}
+	return rows.Err()
+}
+
+// loadOwned queues the overdue holds that stand in the way, and the seats of
+// every reservation that may be ended or changed.
+func (t *laneTx) loadOwned(b *pgx.Batch) {
+	var shows, inTheWay, seatShows, owners []uuid.UUID
+	for _, sh := range t.shows {
+		for _, id := range slices.SortedFunc(maps.Keys(sh.overdue), compareIDs) {
+			if sh.state.Reservations[id] == nil {
+				shows, inTheWay = append(shows, sh.id), append(inTheWay, id)
+			}
+		}
+		ids := slices.AppendSeq(slices.Collect(maps.Keys(sh.overdue)), maps.Keys(sh.state.Reservations))
+		slices.SortFunc(ids, compareIDs)
+		for _, id := range slices.Compact(ids) {
+			if !sh.all {
+				seatShows, owners = append(seatShows, sh.id), append(owners, id)
+			}
+		}
+	}
+	if len(inTheWay) > 0 {
+		b.Queue(sqlReservationsNamed, shows, inTheWay).Query(t.scanReservations)
+	}
+	if len(owners) > 0 {
+		b.Queue(sqlSeatsLockOwned, seatShows, owners).Query(t.scanLocked)
+	}
+}
