@@ -75,8 +75,11 @@ func open(ctx context.Context) (h *house, err error) {
 		return h, err
 	}
 	working, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- h.store.Run(working) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = h.store.Run(working) // it ends because it is told to
+	}()
 	h.stop = func() { stop(); <-ended }
 	return h, h.build(ctx)
 }

@@ -25,8 +25,9 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := race(ctx); err != nil {
+	err := race(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "race:", err)
 		os.Exit(1)
 	}

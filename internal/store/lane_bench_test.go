@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/jobs"
 	"github.com/rowlock/rowlock/internal/postgres"
 	"github.com/rowlock/rowlock/internal/store"
 )
@@ -191,11 +189,10 @@ func median(v []float64) float64 {
 
 func open(b *testing.B, app, lane string) (*store.Store, func()) {
 	b.Helper()
-	client, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
+	scheduler, err := jobs.NewScheduler(quiet)
 	if err != nil {
 		b.Fatal(err)
 	}
-	scheduler := sched{client}
 	s, err := store.Open(b.Context(), store.Config{URL: app, LaneURL: lane, Jobs: scheduler, Log: quiet})
 	if err != nil {
 		b.Fatal(err)
@@ -267,19 +264,4 @@ func audit(b *testing.B, pool *pgxpool.Pool) {
 			b.Error(what, fmt.Sprint(n), err)
 		}
 	}
-}
-
-type sched struct{ c *river.Client[pgx.Tx] }
-type schedArgs struct {
-	ShowID uuid.UUID `json:"show_id"`
-}
-
-func (schedArgs) Kind() string { return "expire_reservations" }
-func (s sched) ScheduleExpiry(ctx context.Context, tx pgx.Tx, ends []store.Ending) error {
-	var p []river.InsertManyParams
-	for _, e := range ends {
-		p = append(p, river.InsertManyParams{Args: schedArgs{e.ShowID}, InsertOpts: &river.InsertOpts{ScheduledAt: e.At, Queue: "expiry"}})
-	}
-	_, err := s.c.InsertManyTx(ctx, tx, p)
-	return err
 }

@@ -16,8 +16,7 @@ import (
 )
 
 var (
-	sqlSeatsRead           = queries.Must("seats_read")
-	sqlSeatsLockWanted     = queries.Must("seats_lock_wanted")
+	sqlSeatsWanted         = queries.Must("seats_wanted")
 	sqlSeatsLockOwned      = queries.Must("seats_lock_owned")
 	sqlSeatsLockAll        = queries.Must("seats_lock_all")
 	sqlReservationsNamed   = queries.Must("reservations_named")
@@ -142,12 +141,16 @@ func (t *laneTx) loadSeats(b *pgx.Batch) {
 	if len(nos) == 0 {
 		return
 	}
-	b.Queue(sqlSeatsRead, shows, nos).Query(func(rows pgx.Rows) error {
+	b.Queue(sqlSeatsWanted, shows, nos, nows).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			show, seat, err := scanSeat(rows)
+			var locked *byte
+			show, seat, err := scanSeat(rows, &locked)
 			if err != nil {
 				return err
 			}
+			// Somebody outside the lanes may have changed the row between its
+			// reading and its locking; then it is not had.
+			seat.Locked = locked != nil && *locked == seat.State
 			sh := t.show(show)
 			sh.state.Seats[seat.No] = seat
 			if seat.State == 'h' && !sh.state.Now.Before(seat.HeldUntil) {
@@ -156,7 +159,6 @@ func (t *laneTx) loadSeats(b *pgx.Batch) {
 		}
 		return rows.Err()
 	})
-	b.Queue(sqlSeatsLockWanted, shows, nos, nows).Query(t.scanLocked)
 }
 
 // scanLocked takes in seats that this transaction has locked.
@@ -172,11 +174,12 @@ func (t *laneTx) scanLocked(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-func scanSeat(rows pgx.Rows) (uuid.UUID, *boxoffice.SeatRow, error) {
+func scanSeat(rows pgx.Rows, more ...any) (uuid.UUID, *boxoffice.SeatRow, error) {
 	var seat boxoffice.SeatRow
 	var show, reservation, block pgtype.UUID
 	var until pgtype.Timestamptz
-	if err := rows.Scan(&show, &seat.No, &seat.State, &reservation, &until, &block, &seat.Holder); err != nil {
+	dest := [8]any{&show, &seat.No, &seat.State, &reservation, &until, &block, &seat.Holder}
+	if err := rows.Scan(append(dest[:7], more...)...); err != nil {
 		return uuid.Nil, nil, err
 	}
 	seat.ReservationID, seat.BlockID, seat.HeldUntil = reservation.Bytes, block.Bytes, until.Time

@@ -49,7 +49,7 @@ func TestLaneStatementsKeepToTheirIndexes(t *testing.T) {
 	defer conn.Close(t.Context())
 	for _, name := range []string{
 		"show_heads_load", "show_heads_update", "idempotency_load", "idempotency_insert",
-		"seats_read", "seats_lock_wanted", "seats_lock_owned", "seats_lock_all", "seats_update", "areas_load", "areas_update",
+		"seats_wanted", "seats_lock_owned", "seats_lock_all", "seats_update", "areas_load", "areas_update",
 		"reservations_named", "reservations_due", "reservations_due_in_areas", "reservations_places",
 		"reservations_insert", "reservations_update", "changes_insert",
 	} {

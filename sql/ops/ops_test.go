@@ -320,8 +320,17 @@ func TestQueries(t *testing.T) {
 		if len(f) == 1 && strings.Contains(f[0]["statement"], "not installed") {
 			t.Skip("this server has no pg_stat_statements")
 		}
-		if row := one(t, f, map[string]string{"statement": "show_heads_load"}); row["calls"] == "" || !strings.Contains(row["text"], "select h.show_id") {
-			t.Errorf("%v", row)
+		var named string
+		for _, row := range f {
+			if strings.HasPrefix(row["text"], "select h.show_id, h.version, h.changed_at, h.definition from unnest") && row["calls"] != "" {
+				named = row["statement"]
+			}
+		}
+		var version int
+		n.must(n.all.QueryRow(t.Context(), `select current_setting('server_version_num')::int`).Scan(&version))
+		// From 18 on Postgres forgets a comment that stands before the statement.
+		if named != "show_heads_load" && (version < 18_00_00 || named != "select") {
+			t.Errorf("%q", named)
 		}
 	})
 

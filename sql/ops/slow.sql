@@ -17,7 +17,7 @@ select j ->> 'statement' as statement, (j ->> 'calls')::bigint as calls,
                    'mean_ms', round(mean_exec_time::numeric, 3),
                    'max_ms', round(max_exec_time::numeric, 1),
                    'hit_percent', round(100.0 * shared_blks_hit / nullif(shared_blks_hit + shared_blks_read, 0), 1),
-                   'text', left(regexp_replace(regexp_replace(query, '--[^\n]*', '', 'g'), '\s+', ' ', 'g'), 100))::text as row
+                   'text', left(btrim(regexp_replace(regexp_replace(query, '--[^\n]*', '', 'g'), '\s+', ' ', 'g')), 100))::text as row
             from pg_stat_statements
            where dbid = (select oid from pg_database where datname = current_database())
            order by total_exec_time desc

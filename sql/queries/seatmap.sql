@@ -1,22 +1,17 @@
 -- Who owns the places of a show.
 
--- name: seats_read
--- The wanted seats as they are. Under the show's lock nobody else changes them. $1 show_id[], $2 seat_no[].
-select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, s.holder
-  from unnest($1::uuid[], $2::int[]) as w(show_id, seat_no)
- cross join lateral (
-   select * from show_seats s where s.show_id = w.show_id and s.seat_no = w.seat_no limit 1) s;
-
--- name: seats_lock_wanted
--- Locks those of the wanted seats that might be had, in the order given, and never waits: a seat that does not come
--- back is taken. $1 show_id[], $2 seat_no[], $3 now[]; sorted by show and seat.
-select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, s.holder
+-- name: seats_wanted
+-- The wanted seats as they are, and those that might be had locked, in the order given. It never waits: a free seat
+-- whose lock is not had (locked_state is null) is taken. $1 show_id[], $2 seat_no[], $3 now[]; sorted by show and seat.
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, s.holder, l.state as locked_state
   from unnest($1::uuid[], $2::int[], $3::timestamptz[]) as w(show_id, seat_no, now)
  cross join lateral (
-   select * from show_seats s
-    where s.show_id = w.show_id and s.seat_no = w.seat_no
+   select * from show_seats s where s.show_id = w.show_id and s.seat_no = w.seat_no limit 1) s
+  left join lateral (
+   select l.state from show_seats l
+    where l.show_id = w.show_id and l.seat_no = w.seat_no
       and (s.state = 'a' or s.state = 'x' or (s.state = 'h' and s.held_until <= w.now))
-    limit 1 for update skip locked) s;
+    limit 1 for update skip locked) l on true;
 
 -- name: seats_lock_owned
 -- Locks the seats of reservations, waiting for them: a release must not lose one. $1 show_id[], $2 reservation_id[].
