@@ -42,7 +42,10 @@ func load() map[string]string {
 			if _, twice := out[name]; twice {
 				panic(fmt.Sprintf("sql/queries: statement %s stands twice", name))
 			}
-			out[name] = marker + strings.TrimSpace(part)
+			// In front the name survives where long texts are cut, behind it
+			// survives pg_stat_statements of Postgres 18, which drops what
+			// stands in front.
+			out[name] = marker + strings.TrimSuffix(strings.TrimSpace(part), ";") + "\n" + marker + name
 		}
 	}
 	return out
