@@ -8,8 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/sql/ops"
 )
 
 // The words for people are in Markdown, and rot unless they are run. A block of
@@ -139,6 +143,29 @@ func TestTheExamplesOfTheDocumentationRun(t *testing.T) {
 			}
 		})
 	}
+	t.Run("docs/operations.md names the metrics that there are", func(t *testing.T) {
+		_, metrics := p.get("/metrics")
+		text, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^# HELP (rowlock_\w+)`).FindAllStringSubmatch(metrics, -1) {
+			if !strings.HasPrefix(m[1], "rowlock_pool_") && !strings.Contains(string(text), m[1]) {
+				t.Errorf("it does not explain %s", m[1])
+			}
+		}
+		roles := []string{store.RoleOwner, store.RoleApp, store.RoleLane, store.RoleOps}
+		for _, name := range regexp.MustCompile(`\browlock_[a-z_]+`).FindAllString(string(text), -1) {
+			if !slices.Contains(roles, name) && !strings.Contains(metrics, name) {
+				t.Errorf("there is no %s", name)
+			}
+		}
+		for _, q := range ops.Queries() {
+			if !strings.Contains(string(text), "**"+q.Name+"**") {
+				t.Errorf("it does not explain the question %s", q.Name)
+			}
+		}
+	})
 	p.terminate()
 	p.wait()
 }

@@ -18,6 +18,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -125,6 +126,7 @@ type Set[C, R any] struct {
 	stopped bool
 	waiters map[uuid.UUID]*waiter[C, R]
 	waiting sync.WaitGroup
+	free    chan Worker[C, R] // the waiters' workers, lent for a batch at a time; nil: not open yet
 }
 
 type waiter[C, R any] struct{ calls []*Call[C, R] }
@@ -147,9 +149,12 @@ func New[C, R any](cfg Config, open Open[C, R]) *Set[C, R] {
 	if cfg.AnswerMax <= 0 {
 		cfg.AnswerMax = 15 * time.Second
 	}
-	s := &Set[C, R]{cfg: cfg, open: open, waiters: map[uuid.UUID]*waiter[C, R]{}}
+	s := &Set[C, R]{cfg: cfg, open: open, waiters: map[uuid.UUID]*waiter[C, R]{}, free: make(chan Worker[C, R], cfg.WaitersMax)}
 	for range cfg.Lanes {
 		s.lanes = append(s.lanes, make(chan *Call[C, R], cfg.QueueMax))
+	}
+	for range cfg.WaitersMax {
+		s.free <- nil
 	}
 	return s
 }
@@ -274,6 +279,11 @@ func (s *Set[C, R]) Run(ctx context.Context) error {
 	}
 	group.Wait()
 	s.waiting.Wait()
+	for range s.cfg.WaitersMax {
+		if w := <-s.free; w != nil {
+			w.Close()
+		}
+	}
 	return nil
 }
 
@@ -344,7 +354,7 @@ func (s *Set[C, R]) wait(ctx context.Context, c *Call[C, R]) {
 	case w != nil && len(w.calls) < s.cfg.QueueMax:
 		w.calls = append(w.calls, c)
 		return
-	case w != nil || len(s.waiters) >= s.cfg.WaitersMax:
+	case w != nil || len(s.waiters) >= s.cfg.QueueMax:
 		if c.state.CompareAndSwap(queued, begun) {
 			var zero R
 			c.Answer(zero, overloaded())
@@ -356,26 +366,31 @@ func (s *Set[C, R]) wait(ctx context.Context, c *Call[C, R]) {
 	s.waiting.Go(func() { s.runWaiter(ctx, c.Show, w) })
 }
 
-// runWaiter works one show until nobody waits for it any more.
+// runWaiter works one show until nobody waits for it any more. It takes a
+// worker for each batch anew: where more shows are busy than there are workers,
+// each has its turn.
 func (s *Set[C, R]) runWaiter(ctx context.Context, show uuid.UUID, w *waiter[C, R]) {
-	worker := s.open(true)
-	defer worker.Close()
 	for {
+		worker := <-s.free
 		s.mu.Lock()
 		n := min(len(w.calls), s.cfg.BatchMax)
-		batch := w.calls[:n:n]
-		w.calls = w.calls[n:]
+		batch, behind := w.calls[:n:n], w.calls[n:]
+		w.calls = behind
 		if n == 0 {
 			delete(s.waiters, show)
 			s.mu.Unlock()
+			s.free <- worker
 			return
 		}
-		behind := len(w.calls)
 		s.mu.Unlock()
-		busy := s.work(ctx, worker, -1, batch, behind)
+		if worker == nil {
+			worker = s.open(true)
+		}
+		busy := s.work(ctx, worker, -1, batch, len(behind))
+		s.free <- worker
 		if len(busy) > 0 {
 			s.mu.Lock()
-			w.calls = append(append(make([]*Call[C, R], 0, len(busy)+len(w.calls)), busy...), w.calls...)
+			w.calls = slices.Concat(busy, w.calls)
 			s.mu.Unlock()
 		}
 	}
