@@ -121,7 +121,7 @@ func init() {
 func (a *API) config() huma.Config {
 	c := huma.DefaultConfig("Rowlock", cmp.Or(a.opts.Version, "0.0.0"))
 	c.Info.Description = description
-	c.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
+	c.Info.License = &huma.License{Name: "Apache-2.0", URL: "https://www.apache.org/licenses/LICENSE-2.0"} // 3.0 knows no identifier
 	c.Servers = []*huma.Server{{URL: basePath, Description: "This server"}}
 	c.Tags = tags
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
@@ -350,8 +350,18 @@ func (x *exchange) receive(buffer *bytes.Buffer) error {
 	if r.ContentLength > ep.bodyMax {
 		return tooLarge(ep.bodyMax)
 	}
-	if r.ContentLength != 0 && !accepts(ep, r.Header.Get("Content-Type")) {
-		return unsupported(ep)
+	if r.ContentLength != 0 {
+		if !accepts(ep, r.Header.Get("Content-Type")) {
+			return unsupported(ep)
+		}
+		if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+			// Read as it is, it would be called broken JSON.
+			return boxoffice.Refuse(boxoffice.CodeUnsupportedMediaType, "Bodies are taken without Content-Encoding.")
+		}
+		if ep.body == bodyJSON {
+			// Huma compares letter by letter, and a type may be in any case.
+			r.Header["Content-Type"] = jsonType
+		}
 	}
 	if ep.body == bodyDocument {
 		x.document = &document{body: r.Body, left: ep.bodyMax, max: ep.bodyMax, sum: sha256.New()}
@@ -375,6 +385,8 @@ func (x *exchange) receive(buffer *bytes.Buffer) error {
 	x.body.Reset(buffer.Bytes())
 	return nil
 }
+
+var jsonType = []string{"application/json"}
 
 // accepts reports whether an operation takes bodies of a type. One without a
 // type is taken for what the operation wants.
@@ -413,6 +425,9 @@ func (x *exchange) checkText() error {
 		}
 		for name, values := range query {
 			check("query", name)
+			if len(values) > 1 { // which of the two is meant?
+				vs = append(vs, boxoffice.Violation{Field: shorten(strings.ToValidUTF8(name, "\uFFFD")), Message: "given twice"})
+			}
 			for _, v := range values {
 				check(strings.ToValidUTF8(name, "\uFFFD"), v)
 			}

@@ -149,7 +149,11 @@ func register[I, O any](a *API, op Operation, handle func(context.Context, *Call
 	}
 	// Only now, or Huma would take a document in JSON for a body of its own.
 	for _, d := range op.Documents {
-		described.RequestBody.Content[d.MediaType].Schema = &huma.Schema{Type: "string", Format: "binary", Description: d.Description}
+		schema := &huma.Schema{Type: huma.TypeString, Description: d.Description}
+		if d.MediaType == "application/json" {
+			schema.Type, schema.AdditionalProperties = huma.TypeObject, true
+		}
+		described.RequestBody.Content[d.MediaType].Schema = schema
 	}
 }
 

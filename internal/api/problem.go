@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/rowlock/rowlock/internal/boxoffice"
 )
 
@@ -227,6 +228,9 @@ func findings(errs []error) []boxoffice.Violation {
 			if missing, ok := strings.CutPrefix(detail.Message, "expected required property "); ok {
 				// Huma names the object that lacks it.
 				v.Field += "." + strings.TrimSuffix(missing, " to be present")
+			}
+			if detail.Message == validation.MsgExpectedRFC3339DateTime {
+				v.Message = "must be an RFC 3339 date and time with an offset, such as 2026-11-27T19:00:00Z"
 			}
 			if field, message, ok := splitJSONError(detail.Message); ok {
 				v = boxoffice.Violation{Field: field, Message: message}

@@ -125,19 +125,19 @@ type mapOutput struct {
 // MapQuery is what all reads of places are asked with. It is exported because
 // Huma looks into no embedded struct that is not.
 type MapQuery struct {
-	ShowID     uuid.UUID `path:"showId" format:"uuid" doc:"The show"`
-	MinVersion int64     `query:"minVersion" minimum:"0" doc:"Wait up to a second for the show to reach this version, such as the Show-Version of a write; then answer what there is"`
+	ShowID     uuid.UUID `path:"showId" format:"uuid" doc:"The show" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60"`
+	MinVersion int64     `query:"minVersion" minimum:"0" doc:"Wait up to a second for the show to reach this version, such as the Show-Version of a write; then answer what there is" example:"43"`
 }
 
 type seatMapInput struct {
 	MapQuery
-	Status boxoffice.SeatStatus `query:"status" enum:"available,held,booked,blocked" doc:"Only seats with this status"`
-	View   string               `query:"view" enum:"public,staff" default:"public" doc:"staff adds to each seat whose it is; needs the scope sales:read or reservations:staff"`
+	Status boxoffice.SeatStatus `query:"status" enum:"available,held,booked,blocked" doc:"Only seats with this status" example:"available"`
+	View   string               `query:"view" enum:"public,staff" default:"public" doc:"staff adds to each seat whose it is; needs the scope sales:read or reservations:staff" example:"public"`
 }
 
 type areaInput struct {
 	MapQuery
-	AreaID uuid.UUID `path:"areaId" format:"uuid" doc:"The area"`
+	AreaID uuid.UUID `path:"areaId" format:"uuid" doc:"The area" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6f"`
 }
 
 // The cache rules of maps. A draft is for its organiser only.

@@ -4,9 +4,10 @@
 // delay; a busy one commits hundreds of commands with one fsync.
 //
 // A batch never waits for one slow show: commands whose show is locked
-// elsewhere are handed back by the worker and move to that show's waiter, a
-// lane of its own with a connection of its own, which later commands for that
-// show join, until none is left.
+// elsewhere are handed back by the worker and move to that show's waiter, which
+// later commands for that show join, until none is left. Waiters share a few
+// workers of their own and take turns: with several instances on one database,
+// many shows are locked elsewhere at any moment, though none of them for long.
 //
 //	Do ──▶ queue ──▶ lane: claim ─▶ work ─▶ answer
 //	                            └─ show busy ─▶ waiter of the show: wait ─▶ work ─▶ answer
@@ -32,8 +33,8 @@ import (
 type Config struct {
 	Lanes      int           // lanes, each with a connection; default 4
 	BatchMax   int           // commands in a batch; default 256
-	QueueMax   int           // commands waiting in front of one lane; default 4096
-	WaitersMax int           // shows waited for at once, each with a connection; default 8
+	QueueMax   int           // commands waiting in front of one lane or one busy show, and busy shows; default 4096
+	WaitersMax int           // busy shows waited for at once, each with a connection; more take turns; default 8
 	Timeout    time.Duration // how long a command may wait for its show, queue and lock; default 2 s, at most 5 s
 	AnswerMax  time.Duration // how long Do waits for a batch that has begun; default 15 s
 	Observer   Observer      // nil: nobody looks
@@ -70,6 +71,9 @@ type Call[C, R any] struct {
 	Show     uuid.UUID
 	Command  C
 	Deadline time.Time // past it the command is not begun any more
+	// Unknown is set by the worker when the command may have been done though
+	// its commit was not answered. Whoever gives up from then on says so.
+	Unknown bool
 
 	ctx      context.Context
 	entered  time.Time
@@ -102,17 +106,33 @@ func (c *Call[C, R]) claim(now time.Time) bool {
 	var zero R
 	switch {
 	case c.ctx.Err() != nil:
-		c.Answer(zero, unavailable("none", "The caller went away; nothing was done."))
+		c.Answer(zero, c.left())
 	case !now.Before(c.Deadline):
-		c.Answer(zero, lockTimeout())
+		c.Answer(zero, c.late())
 	default:
 		return true
 	}
 	return false
 }
 
-func lockTimeout() error {
+// late is the answer to a call whose time is up.
+func (c *Call[C, R]) late() error {
+	if c.Unknown {
+		return unanswered()
+	}
 	return boxoffice.Refuse(boxoffice.CodeLockTimeout, "The show was busy for too long; nothing was done.")
+}
+
+// left is the answer to a call whose caller has gone.
+func (c *Call[C, R]) left() error {
+	if c.Unknown {
+		return unanswered()
+	}
+	return unavailable("none", "The caller went away; nothing was done.")
+}
+
+func unanswered() error {
+	return unavailable("unknown", "The database did not answer in time. Retry with the same Idempotency-Key.")
 }
 
 // Set is a set of lanes.
@@ -126,7 +146,8 @@ type Set[C, R any] struct {
 	stopped bool
 	waiters map[uuid.UUID]*waiter[C, R]
 	waiting sync.WaitGroup
-	free    chan Worker[C, R] // the waiters' workers, lent for a batch at a time; nil: not open yet
+	turns   chan struct{}  // full: as many waiters are at work as may be
+	idle    []Worker[C, R] // of waiters, between two turns
 }
 
 type waiter[C, R any] struct{ calls []*Call[C, R] }
@@ -149,12 +170,9 @@ func New[C, R any](cfg Config, open Open[C, R]) *Set[C, R] {
 	if cfg.AnswerMax <= 0 {
 		cfg.AnswerMax = 15 * time.Second
 	}
-	s := &Set[C, R]{cfg: cfg, open: open, waiters: map[uuid.UUID]*waiter[C, R]{}, free: make(chan Worker[C, R], cfg.WaitersMax)}
+	s := &Set[C, R]{cfg: cfg, open: open, waiters: map[uuid.UUID]*waiter[C, R]{}, turns: make(chan struct{}, cfg.WaitersMax)}
 	for range cfg.Lanes {
 		s.lanes = append(s.lanes, make(chan *Call[C, R], cfg.QueueMax))
-	}
-	for range cfg.WaitersMax {
-		s.free <- nil
 	}
 	return s
 }
@@ -182,11 +200,11 @@ func (s *Set[C, R]) Do(ctx context.Context, show uuid.UUID, cmd C) (R, error) {
 		return c.result, c.err
 	case <-timer.C:
 		if c.state.CompareAndSwap(queued, dropped) {
-			return zero, lockTimeout()
+			return zero, c.late()
 		}
 	case <-ctx.Done():
 		if c.state.CompareAndSwap(queued, dropped) {
-			return zero, unavailable("none", "The caller went away; nothing was done.")
+			return zero, c.left()
 		}
 		return zero, unavailable("unknown", "The caller went away while the command was being worked.")
 	}
@@ -197,7 +215,7 @@ func (s *Set[C, R]) Do(ctx context.Context, show uuid.UUID, cmd C) (R, error) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return zero, unavailable("unknown", "The database did not answer in time. Retry with the same Idempotency-Key.")
+	return zero, unanswered()
 }
 
 func unavailable(outcome, detail string) error {
@@ -279,10 +297,8 @@ func (s *Set[C, R]) Run(ctx context.Context) error {
 	}
 	group.Wait()
 	s.waiting.Wait()
-	for range s.cfg.WaitersMax {
-		if w := <-s.free; w != nil {
-			w.Close()
-		}
+	for _, w := range s.idle {
+		w.Close()
 	}
 	return nil
 }
@@ -366,32 +382,37 @@ func (s *Set[C, R]) wait(ctx context.Context, c *Call[C, R]) {
 	s.waiting.Go(func() { s.runWaiter(ctx, c.Show, w) })
 }
 
-// runWaiter works one show until nobody waits for it any more. It takes a
-// worker for each batch anew: where more shows are busy than there are workers,
-// each has its turn.
+// runWaiter works one show until nobody waits for it any more, a batch a turn.
 func (s *Set[C, R]) runWaiter(ctx context.Context, show uuid.UUID, w *waiter[C, R]) {
-	for {
-		worker := <-s.free
-		s.mu.Lock()
-		n := min(len(w.calls), s.cfg.BatchMax)
-		batch, behind := w.calls[:n:n], w.calls[n:]
-		w.calls = behind
-		if n == 0 {
-			delete(s.waiters, show)
-			s.mu.Unlock()
-			s.free <- worker
-			return
-		}
-		s.mu.Unlock()
-		if worker == nil {
-			worker = s.open(true)
-		}
-		busy := s.work(ctx, worker, -1, batch, len(behind))
-		s.free <- worker
-		if len(busy) > 0 {
-			s.mu.Lock()
-			w.calls = slices.Concat(busy, w.calls)
-			s.mu.Unlock()
-		}
+	for s.turn(ctx, show, w) {
 	}
+}
+
+func (s *Set[C, R]) turn(ctx context.Context, show uuid.UUID, w *waiter[C, R]) bool {
+	s.turns <- struct{}{}
+	defer func() { <-s.turns }()
+	s.mu.Lock()
+	n := min(len(w.calls), s.cfg.BatchMax)
+	if n == 0 {
+		delete(s.waiters, show)
+		s.mu.Unlock()
+		return false
+	}
+	batch, behind := w.calls[:n:n], w.calls[n:]
+	w.calls = behind
+	var worker Worker[C, R]
+	if last := len(s.idle) - 1; last >= 0 {
+		worker, s.idle = s.idle[last], s.idle[:last]
+	} else {
+		worker = s.open(true)
+	}
+	s.mu.Unlock()
+	busy := s.work(ctx, worker, -1, batch, len(behind))
+	s.mu.Lock()
+	s.idle = append(s.idle, worker)
+	if len(busy) > 0 {
+		w.calls = slices.Concat(busy, w.calls)
+	}
+	s.mu.Unlock()
+	return true
 }

@@ -54,6 +54,7 @@ func (w *worker) Work(_ context.Context, batch []*call) (busy []*call) {
 		lock := s.locked[c.Show]
 		s.mu.Unlock()
 		if lock != nil {
+			c.Unknown = c.Command == "sent"
 			select {
 			case <-lock:
 			default:
@@ -172,7 +173,7 @@ func TestLanesMoveABusyShowToItsWaiterAndGoOnWithTheOthers(t *testing.T) {
 	t.Parallel()
 	busy, free := uuid.New(), uuid.New()
 	w := &worker{locked: map[uuid.UUID]chan struct{}{busy: nil}}
-	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[string, string], stop func()) {
 		var group sync.WaitGroup
 		var answers []string
 		var mu sync.Mutex
@@ -198,11 +199,9 @@ func TestLanesMoveABusyShowToItsWaiterAndGoOnWithTheOthers(t *testing.T) {
 		if want := []string{"did busy 0 <nil>\n", "did busy 1 <nil>\n", "did busy 2 <nil>\n"}; !slices.Equal(answers, want) {
 			t.Fatal(answers)
 		}
-		synctest.Wait()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.closed != 1 {
-			t.Fatal("the waiter kept its connection when nobody waited any more")
+		stop()
+		if w.closed != 2 {
+			t.Fatal("the lane and the waiter closed", w.closed, "connections")
 		}
 	})
 }
@@ -220,19 +219,43 @@ func TestLanesGiveUpOnAShowThatStaysLocked(t *testing.T) {
 	})
 }
 
-func TestLanesLimitTheShowsWaitedFor(t *testing.T) {
+func TestLanesTakeTurnsWhereMoreShowsAreBusyThanCanBeWaitedFor(t *testing.T) {
 	t.Parallel()
-	first, second := uuid.New(), uuid.New()
-	w := &worker{locked: map[uuid.UUID]chan struct{}{first: nil, second: nil}}
-	bubble(t, lanes.Config{Lanes: 1, WaitersMax: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	first, second, third := uuid.New(), uuid.New(), uuid.New()
+	w := &worker{locked: map[uuid.UUID]chan struct{}{first: nil, second: nil, third: nil}}
+	bubble(t, lanes.Config{Lanes: 1, WaitersMax: 1, Timeout: 2 * time.Second}, w, func(t *testing.T, s *lanes.Set[string, string], stop func()) {
 		var group sync.WaitGroup
-		group.Go(func() { s.Do(t.Context(), first, "a") })
-		synctest.Wait()
-		if _, err := s.Do(t.Context(), second, "b"); code(err) != boxoffice.CodeOverloaded {
+		do := func(show uuid.UUID, cmd string, want boxoffice.Code) {
+			group.Go(func() {
+				start := time.Now()
+				if _, err := s.Do(t.Context(), show, cmd); code(err) != want || time.Since(start) > 2*time.Second {
+					t.Error(cmd, err, time.Since(start))
+				}
+			})
+			synctest.Wait()
+		}
+		do(first, "a", "")
+		do(second, "b", "")
+		do(third, "c", boxoffice.CodeLockTimeout) // stays locked
+		time.Sleep(time.Second)
+		close(w.locked[first])
+		close(w.locked[second])
+		group.Wait()
+		stop()
+		if w.closed != 2 {
+			t.Fatal("the lane and the waiters opened", w.closed, "connections")
+		}
+	})
+}
+
+func TestLanesDoNotSayThatNothingWasDoneWhenThatIsUnknown(t *testing.T) {
+	t.Parallel()
+	show := uuid.New()
+	w := &worker{locked: map[uuid.UUID]chan struct{}{show: nil}}
+	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+		if _, err := s.Do(t.Context(), show, "sent"); code(err) != boxoffice.CodeUnavailable || outcome(err) != "unknown" {
 			t.Fatal(err)
 		}
-		close(w.locked[first])
-		group.Wait()
 	})
 }
 

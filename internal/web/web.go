@@ -73,7 +73,7 @@ func Docs() http.Handler {
 		w.Header().Set("Content-Security-Policy", docsPolicy)
 		w.Write(page)
 	})
-	mux.HandleFunc("GET /docs/{file}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /docs/{file...}", func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("file")
 		packed, err := files.ReadFile(path.Join("docs", name+".gz"))
 		if err != nil {

@@ -63,8 +63,10 @@ func TestTheDocsAreServedPackedAndUnpacked(t *testing.T) {
 			t.Errorf("%s: %d bytes unpacked, %d from the gzip", file, len(body), len(unpacked))
 		}
 	}
-	if w, _ := page(t, Docs(), "/docs/nothing"); w.Code != http.StatusFound {
-		t.Errorf("an unknown file: %d", w.Code)
+	for _, unknown := range []string{"/docs/", "/docs/nothing", "/docs/operations/placeReservation"} {
+		if w, _ := page(t, Docs(), unknown); w.Code != http.StatusFound || w.Header().Get("Location") != "/docs" {
+			t.Errorf("%s: %d %v", unknown, w.Code, w.Header())
+		}
 	}
 }
 

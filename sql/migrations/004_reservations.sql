@@ -5,7 +5,7 @@ create table reservations (
   show_id         uuid not null,
   reservation_id  uuid not null,
   organisation_id uuid not null,
-  customer_id     text not null check (char_length(customer_id) between 1 and 128),
+  customer_id     text collate "C" not null check (char_length(customer_id) between 1 and 128),
   status          text not null default 'active',
   created_at      timestamptz not null,
   expires_at      timestamptz not null,

@@ -39,7 +39,7 @@ comment on column sessions.created_at is 'When it was given, database clock.';
 comment on column sessions.expires_at is 'When the token ends.';
 
 create table idempotency_keys (
-  owner           text not null,
+  owner           text collate "C" not null,
   key             uuid not null,
   organisation_id uuid not null,
   fingerprint     bytea not null,
