@@ -40,8 +40,16 @@ check: ## format, vet, lint, and that generated files are what their source says
 	@go vet ./...
 	@$(lint) run ./...
 	@go run ./cmd/api documents --check .
+	@$(MAKE) --no-print-directory breaking
 	@go test -count=1 .
 	@echo "check: all well"
+
+.PHONY: breaking
+breaking: ## whether openapi.yaml breaks clients of the last release without the changelog saying "breaking"
+	@base=$$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null) || { echo "breaking: there is no release yet to compare with"; exit 0; }; \
+	if sed "/^## \[\{0,1\}$${base#v}/,\$$d" CHANGELOG.md | grep -qi breaking; then echo "breaking: the changelog says so"; exit 0; fi; \
+	old=$$(mktemp) && trap 'rm -f "$$old"' EXIT && git show "$$base:openapi.yaml" >"$$old" && \
+	go tool -modfile=tools/go.mod oasdiff breaking --fail-on ERR "$$old" openapi.yaml
 
 .PHONY: generate
 generate: ## write generated files anew: openapi.yaml, docs/problems.md, docs/settings.md, River's migrations
