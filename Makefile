@@ -34,12 +34,8 @@ test-race: ## tests of what runs at once, with the race detector
 	@go run ./internal/pgtest/withpg -- go test -race -timeout 15m $(ARGS) $(concurrent)
 
 .PHONY: check
-check: ## format, vet, lint, and that generated files are what their source says
-	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
-	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	@go vet ./...
+check: ## lint, with vet and format, and the house rules of tidy_test.go, generated files among them
 	@$(lint) run ./...
-	@go run ./cmd/api documents --check .
 	@$(MAKE) --no-print-directory breaking
 	@go test -count=1 .
 	@echo "check: all well"
@@ -54,10 +50,6 @@ breaking: ## whether openapi.yaml breaks clients of the last release without the
 .PHONY: generate
 generate: ## write generated files anew: openapi.yaml, docs/problems.md, docs/settings.md, River's migrations
 	@go generate ./...
-	@go run ./cmd/api documents .
-
-.PHONY: openapi
-openapi: ## write openapi.yaml and the other documents anew
 	@go run ./cmd/api documents .
 
 .PHONY: race

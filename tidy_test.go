@@ -98,12 +98,11 @@ var below = map[string][]string{
 	"internal/pgtest/":  {"internal/pgtest", "internal/postgres"},
 	"internal/fixture":  {"internal/", "sql/"},
 	"internal/fixture/": {"internal/", "sql/"},
-	"internal/sim":      {"internal/", "sql/"},
 	"internal/tools/":   {},
 }
 
 // testOnly are packages that a shipped one must not import.
-var testOnly = []string{"internal/pgtest", "internal/fixture", "internal/sim"}
+var testOnly = []string{"internal/pgtest", "internal/fixture"}
 
 func covers(pattern, pkg string) bool {
 	return pattern == pkg || strings.HasSuffix(pattern, "/") && strings.HasPrefix(pkg, pattern)

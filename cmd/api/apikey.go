@@ -57,20 +57,21 @@ func apikeyCreate() *cobra.Command {
 	}
 	takes(cmd, databaseSettings...)
 	cmd.Flags().StringVar(&name, "name", "", "what the key is for")
-	cmd.Flags().StringSliceVar(&scopes, "scopes", nil, "what it may do, with commas between: "+allScopes())
+	cmd.Flags().StringSliceVar(&scopes, "scopes", nil, "what it may do, with commas between: "+joined(boxoffice.Scopes))
 	cmd.Flags().DurationVar(&life, "expires-in", 0, "how long it works; 0: until it is revoked")
 	_ = cmd.MarkFlagRequired("name")
 	_ = cmd.MarkFlagRequired("scopes")
-	_ = cmd.RegisterFlagCompletionFunc("scopes", cobra.FixedCompletions(strings.Split(allScopes(), ", "), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("scopes", cobra.FixedCompletions(strings.Split(joined(boxoffice.Scopes), ","), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func allScopes() string {
-	names := make([]string, len(boxoffice.Scopes))
-	for i, s := range boxoffice.Scopes {
+// joined is a list of scopes with commas between them, as --scopes takes it.
+func joined(scopes []boxoffice.Scope) string {
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
 		names[i] = string(s)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ",")
 }
 
 func apikeyList() *cobra.Command {
@@ -88,7 +89,7 @@ func apikeyList() *cobra.Command {
 						return err
 					}
 					for _, k := range keys {
-						fmt.Fprintf(w, "%s\t%s…\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Name, scopeList(k.Scopes), k.CreatedAt.UTC().Format(time.RFC3339), usable(&k))
+						fmt.Fprintf(w, "%s\t%s…\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Name, joined(k.Scopes), k.CreatedAt.UTC().Format(time.RFC3339), usable(&k))
 						page.After = k.ID
 					}
 					if len(keys) < page.Limit {
@@ -100,10 +101,6 @@ func apikeyList() *cobra.Command {
 	}
 	takes(cmd, databaseSettings...)
 	return cmd
-}
-
-func scopeList(scopes []boxoffice.Scope) string {
-	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(scopes)), ","), "[]")
 }
 
 func usable(k *boxoffice.APIKey) string {

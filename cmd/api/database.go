@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +34,17 @@ func running(cfg *config.Config, role string) string {
 	if err != nil {
 		return ""
 	}
-	u.User = url.User(role)
+	// A run that was killed could not take its file away.
+	conn, err := net.DialTimeout("tcp", u.Host, time.Second)
+	if err != nil {
+		return ""
+	}
+	conn.Close()
+	if password, ok := u.User.Password(); ok {
+		u.User = url.UserPassword(role, password)
+	} else {
+		u.User = url.User(role)
+	}
 	return u.String()
 }
 

@@ -3,8 +3,8 @@
 // proving that nothing was sold twice, and running all of it on a developer's
 // machine.
 //
-// One file here is one verb; service.go puts the parts together. Besides
-// internal/config this is the only package that reads the environment.
+// A verb has a file of its name; service.go puts together what serves and works.
+// This is the only package that reads flags and the environment.
 package main
 
 import (

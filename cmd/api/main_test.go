@@ -36,6 +36,17 @@ func TestMain(m *testing.M) {
 // limit turns a hang into a failure.
 const limit = time.Minute
 
+// until asks again and again whether something is so, where there is no event
+// to wait for.
+func until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !so(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came about: %s", what)
+		}
+	}
+}
+
 // verb runs a verb in this process and returns what it printed.
 func verb(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()

@@ -17,8 +17,7 @@ import (
 )
 
 func openapiVerb() *cobra.Command {
-	var check string
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "openapi",
 		Short: "Print the OpenAPI document",
 		Long:  "Prints the OpenAPI 3.1 document of this binary, in YAML. It needs no database.",
@@ -28,16 +27,10 @@ func openapiVerb() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if check != "" {
-				return differs(check, document)
-			}
 			_, err = cmd.OutOrStdout().Write(document)
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&check, "check", "", "compare with this file instead, and fail if it differs")
-	cmd.Flags().Lookup("check").NoOptDefVal = "openapi.yaml"
-	return cmd
 }
 
 func openapi() ([]byte, error) {

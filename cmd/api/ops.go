@@ -2,15 +2,11 @@ package main
 
 import (
 	"cmp"
-	"database/sql/driver"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -60,9 +56,16 @@ that role's, or rowlock run is running.`,
 			if *value != "" && !slices.Contains(q.Params, name) {
 				return usageError{fmt.Errorf("%s takes no --%s", q.Name, name)}
 			}
-			if *value != "" {
-				params[name] = *value
+			if *value == "" {
+				continue
 			}
+			if _, err := uuid.Parse(*value); err != nil && name != "seat" { // a seat may be named by its label
+				return usageError{fmt.Errorf("--%s: %q is no id", name, *value)}
+			}
+			params[name] = *value
+		}
+		if strings.HasSuffix(q.Name, "_story") && len(params) < len(q.Params) { // the others may be asked about all there is
+			return usageError{fmt.Errorf("%s needs --%s", q.Name, strings.Join(q.Params, " and --"))}
 		}
 		conn, err := connectOps(cmd)
 		if err != nil {
@@ -73,8 +76,7 @@ that role's, or rowlock run is running.`,
 		if err != nil {
 			return err
 		}
-		found := newTable(columns, rows)
-		found.print(cmd.OutOrStdout(), len(found.rows))
+		printTable(cmd.OutOrStdout(), columns, rows, len(rows))
 		return nil
 	}
 	return cmd
@@ -105,96 +107,4 @@ func connectOps(cmd *cobra.Command) (*pgx.Conn, error) {
 	c.RuntimeParams["application_name"] = "rowlock ops"
 	c.RuntimeParams["default_transaction_read_only"] = "on" // whoever's URL it is
 	return pgx.ConnectConfig(cmd.Context(), c)
-}
-
-// table is what a query found, as text.
-type table struct {
-	columns []string
-	rows    [][]string
-}
-
-func newTable(columns []string, rows [][]any) table {
-	t := table{columns: columns}
-	for _, values := range rows {
-		line := make([]string, len(values))
-		for i, v := range values {
-			line[i] = cell(v)
-		}
-		t.rows = append(t.rows, line)
-	}
-	return t
-}
-
-var onOneLine = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
-
-// cell is a value as psql would print it, more or less.
-func cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case time.Time:
-		return v.UTC().Format("2006-01-02 15:04:05.000000Z")
-	case [16]byte:
-		return uuid.UUID(v).String()
-	case []byte:
-		return fmt.Sprintf(`\x%x`, v)
-	case string:
-		return onOneLine.Replace(v) // a statement has line breaks, a row of a table has not
-	case []any:
-		parts := make([]string, len(v))
-		for i := range v {
-			parts[i] = cell(v[i])
-		}
-		return "{" + strings.Join(parts, ",") + "}"
-	case map[string]any:
-		text, err := json.Marshal(v)
-		if err != nil {
-			return err.Error()
-		}
-		return string(text)
-	case driver.Valuer: // numerics and intervals
-		if inner, err := v.Value(); err == nil {
-			return cell(inner)
-		}
-	}
-	return fmt.Sprint(v)
-}
-
-// print writes at most so many rows, in columns.
-func (t *table) print(w io.Writer, most int) {
-	widths := make([]int, len(t.columns))
-	shown := t.rows[:min(most, len(t.rows))]
-	for _, line := range append([][]string{t.columns}, shown...) {
-		for i, text := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(text))
-		}
-	}
-	line := func(cells []string) {
-		var b strings.Builder
-		for i, text := range cells {
-			if i > 0 {
-				b.WriteString(" | ")
-			}
-			b.WriteString(text)
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
-		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
-	}
-	line(t.columns)
-	rule := make([]string, len(widths))
-	for i, n := range widths {
-		rule[i] = strings.Repeat("-", n)
-	}
-	fmt.Fprintln(w, strings.Join(rule, "-+-"))
-	for _, cells := range shown {
-		line(cells)
-	}
-	if left := len(t.rows) - len(shown); left > 0 {
-		fmt.Fprintf(w, "… and %d more\n", left)
-	}
-	if len(t.rows) == 1 {
-		fmt.Fprintln(w, "(1 row)")
-	} else {
-		fmt.Fprintf(w, "(%d rows)\n", len(t.rows))
-	}
 }

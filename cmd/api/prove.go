@@ -41,8 +41,7 @@ It only reads, and may run beside a sale.`,
 					continue
 				}
 				fmt.Fprintf(out, "BROKEN  %s\n        %s\n", words(rule.Name), rule.About)
-				offending := newTable(broken[i].Columns, broken[i].Rows)
-				offending.print(out, shownMax)
+				printTable(out, broken[i].Columns, broken[i].Rows, shownMax)
 			}
 			if len(broken) > 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "rowlock: %d of %d rules are broken\n", len(broken), len(ops.Rules()))

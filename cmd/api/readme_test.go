@@ -102,7 +102,7 @@ func TestTheExamplesOfTheDocumentationRun(t *testing.T) {
 			break
 		}
 	}
-	for _, page := range []string{"README.md", "docs/authentication.md", "docs/coming-from.md", "docs/reservations.md", "docs/shows.md"} {
+	for _, page := range []string{"README.md", "docs/authentication.md", "docs/coming-from.md", "docs/plans.md", "docs/reservations.md", "docs/shows.md"} {
 		t.Run(page, func(t *testing.T) {
 			blocks := examples(t, page)
 			if len(blocks) == 0 {
@@ -118,7 +118,8 @@ func TestTheExamplesOfTheDocumentationRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			var script strings.Builder
-			fmt.Fprintf(&script, "make() { command make --no-print-directory -f '%s' -o build \"$@\"; }\n", filepath.Join(above, "Makefile"))
+			// What the make test around this was given, such as ARGS, is not for it.
+			fmt.Fprintf(&script, "make() { MAKEFLAGS= ARGS= command make --no-print-directory -f '%s' -o build \"$@\"; }\n", filepath.Join(above, "Makefile"))
 			for i, b := range blocks {
 				fmt.Fprintf(&script, "%s\nprintf '\\n--- %d ---\\n'\n", strings.ReplaceAll(b.sh, "http://localhost:8080", p.base), i)
 			}

@@ -30,11 +30,11 @@ func resetVerb() *cobra.Command {
 				}
 			}
 			// Only what run made: DATA_DIR may be anything.
-			gone, err := filepath.Glob(filepath.Join(cfg.DataDir, "data-*"))
+			gone, err := filepath.Glob(filepath.Join(cfg.DataDir, "data-[1-9]*"))
 			if err != nil {
 				return err
 			}
-			for _, name := range []string{urlFile, secretFile, "lock"} {
+			for _, name := range []string{urlFile, secretFile, passwordFile, "lock"} {
 				gone = append(gone, filepath.Join(cfg.DataDir, name))
 			}
 			for _, path := range gone {

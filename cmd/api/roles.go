@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/rowlock/rowlock/internal/store"
@@ -35,7 +37,7 @@ is. Running it again changes nothing.`,
 			}
 			if database != "" {
 				if err := store.EnsureDatabase(cmd.Context(), cfg.DatabaseURL, database); err != nil {
-					return err
+					return mayNot(err)
 				}
 				if cfg.DatabaseURL, err = withPath(cfg.DatabaseURL, database); err != nil {
 					return err
@@ -48,7 +50,7 @@ is. Running it again changes nothing.`,
 				}
 			}
 			if err := store.EnsureRoles(cmd.Context(), cfg.DatabaseURL, passwords); err != nil {
-				return err
+				return mayNot(err)
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "the roles rowlock_owner, rowlock_app, rowlock_lane and rowlock_ops are there")
 			return nil
@@ -57,4 +59,12 @@ is. Running it again changes nothing.`,
 	takes(cmd, "DATABASE_URL")
 	cmd.Flags().StringVar(&database, "create-database", "", "make this database first, and let the roles into it")
 	return cmd
+}
+
+// mayNot says whose DATABASE_URL this takes, if it was somebody else's.
+func mayNot(err error) error {
+	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && e.Code == "42501" {
+		return fmt.Errorf("%w: DATABASE_URL must be a superuser's, or that of the database's owner with the right to create roles", err)
+	}
+	return err
 }

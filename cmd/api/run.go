@@ -24,8 +24,12 @@ import (
 // devKey is the admin key of make run. Everybody knows it.
 const devKey = "dev-admin-key"
 
-// secretFile keeps the secret of guests' tokens, so that they outlive a restart.
-const secretFile = "session-secret"
+// Secrets that outlive a restart, each in a file of its own: of guests' tokens,
+// and the password of the database, which anybody on this machine can reach.
+const (
+	secretFile   = "session-secret"
+	passwordFile = "database-password"
+)
 
 func runVerb() *cobra.Command {
 	cmd := &cobra.Command{
@@ -75,10 +79,10 @@ func run(ctx context.Context, cfg config.Config, log *slog.Logger, out io.Writer
 			case <-ctx.Done():
 				return nil
 			case <-server.Done():
-				return errors.New("the database server ended by itself")
+				return errors.New("the database server ended by itself; LOG_LEVEL=debug shows its log")
 			}
 		}})
-		fmt.Fprintf(out, "Postgres %s is up, its data is in %s\n", server.Version(), cfg.DataDir)
+		fmt.Fprintf(out, "Postgres %s is up, its data is in %s; make reset drops that\n", server.Version(), cfg.DataDir)
 	} else if _, _, err := store.Migrate(ctx, cfg.MigrateURL(), log); err != nil {
 		return err
 	}
@@ -94,6 +98,9 @@ func run(ctx context.Context, cfg config.Config, log *slog.Logger, out io.Writer
 	s, err := newService(ctx, cfg, log, listener, mode)
 	if err != nil {
 		return err
+	}
+	if addr, ok := listener.Addr().(*net.TCPAddr); ok && !addr.IP.IsLoopback() {
+		log.Warn("everybody who reaches this address may do everything here: " + devKey + " is no secret, and mock users need none")
 	}
 	parts = append(parts, part{"demo", func(ctx context.Context) error {
 		if err := s.store.EnsureAPIKey(ctx, devKey, "make run", []boxoffice.Scope{boxoffice.ScopeAdmin}); err != nil {
@@ -115,7 +122,11 @@ func startPostgres(ctx context.Context, cfg *config.Config, log *slog.Logger) (_
 	if cfg.PG != 0 {
 		version = fmt.Sprint(cfg.PG)
 	}
-	server, err := postgres.Start(ctx, postgres.Config{Dir: cfg.DataDir, Version: version, Log: log})
+	password, err := keepSecret(filepath.Join(cfg.DataDir, passwordFile))
+	if err != nil {
+		return nil, fmt.Errorf("%w: choose another folder with DATA_DIR", err)
+	}
+	server, err := postgres.Start(ctx, postgres.Config{Dir: cfg.DataDir, Password: password, Version: version, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +140,8 @@ func startPostgres(ctx context.Context, cfg *config.Config, log *slog.Logger) (_
 	if err := store.EnsureDatabase(ctx, server.URL(postgres.Superuser, "postgres"), database); err != nil {
 		return nil, err
 	}
-	if err := store.EnsureRoles(ctx, super, nil); err != nil {
+	passwords := map[string]string{store.RoleOwner: password, store.RoleApp: password, store.RoleLane: password, store.RoleOps: password}
+	if err := store.EnsureRoles(ctx, super, passwords); err != nil {
 		return nil, err
 	}
 	if _, _, err := store.Migrate(ctx, server.URL(store.RoleOwner, database), log); err != nil {
@@ -143,8 +155,11 @@ func startPostgres(ctx context.Context, cfg *config.Config, log *slog.Logger) (_
 // keepSecret reads a secret, and makes it the first time.
 func keepSecret(path string) (string, error) {
 	text, err := os.ReadFile(path)
+	if secret := strings.TrimSpace(string(text)); secret != "" {
+		return secret, nil
+	}
 	if err == nil {
-		return strings.TrimSpace(string(text)), nil
+		return "", fmt.Errorf("%s is empty: remove it", path)
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return "", err
@@ -152,8 +167,14 @@ func keepSecret(path string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
+	// Never over another's, who starts at the same time.
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", err
+	}
 	secret := rand.Text() + rand.Text()
-	return secret, os.WriteFile(path, []byte(secret+"\n"), 0o600)
+	_, err = file.WriteString(secret + "\n")
+	return secret, errors.Join(err, file.Close())
 }
 
 // welcome says where to look.
@@ -171,8 +192,8 @@ Rowlock is at %[1]s
   %[1]s/metrics   figures
 
   X-API-Key: %[2]s        may do everything
-  X-Mock-User-Id: <any UUID>     is a customer
+  X-Mock-User-Id: <any UUID>      is a customer
 
-Ctrl-C stops it; what you did stays. make reset starts afresh.
+Ctrl-C stops it; what you did stays.
 `, base, devKey)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/text/currency"
 
 	"github.com/rowlock/rowlock/internal/api"
 	"github.com/rowlock/rowlock/internal/boxoffice"
@@ -28,7 +28,6 @@ import (
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/telemetry"
 	"github.com/rowlock/rowlock/internal/web"
-	"github.com/rowlock/rowlock/sql/migrations"
 )
 
 // drainNotice is how long a stopping instance goes on taking requests while
@@ -124,6 +123,12 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 			Keys: s.store,
 		},
 	}
+	if !s.cfg.Development() {
+		opts.Auth.Keys = secretKeys{s.store}
+		if s.cfg.JWKSURL != "" && s.cfg.JWTAudience == "" {
+			s.log.Warn("JWT_AUDIENCE is not set: tokens that the identity provider made for other services, with whatever scopes they have there, are taken here, too")
+		}
+	}
 	if s.cfg.JWKSURL != "" {
 		if opts.Auth.JWKS, err = api.JWKS(ctx, s.cfg.JWKSURL); err != nil {
 			return err
@@ -146,7 +151,7 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 	s.api.Mount("GET /problems", problems)
 	s.api.Mount("GET /problems/", problems)
 	s.api.Mount("GET /style.css", web.Style())
-	landing := web.LandingOptions{Shows: s.shows, Mock: opts.Auth.Mock}
+	landing := web.LandingOptions{Shows: (&recentShows{ask: s.shows}).shows, Mock: opts.Auth.Mock}
 	if s.cfg.Development() && opts.Auth.Mock {
 		landing.Key = devKey
 	}
@@ -163,6 +168,17 @@ func only(h http.Handler, paths ...string) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// secretKeys are the API keys of the database without the one that everybody
+// knows: where rowlock run has been, by mistake, it stays behind.
+type secretKeys struct{ api.APIKeys }
+
+func (k secretKeys) APIKeyByHash(ctx context.Context, hash []byte) (boxoffice.APIKey, error) {
+	if bytes.Equal(hash, boxoffice.HashAPIKey(devKey)) {
+		return boxoffice.APIKey{}, boxoffice.Refuse(boxoffice.CodeNotFound, "This key is only for development.")
+	}
+	return k.APIKeys.APIKeyByHash(ctx, hash)
 }
 
 func secret(s string) []byte {
@@ -205,41 +221,6 @@ func (s *service) onConn(check func(context.Context, *pgx.Conn) error) func(cont
 	return func(ctx context.Context) error {
 		return s.store.Pools()["requests"].AcquireFunc(ctx, func(c *pgxpool.Conn) error { return check(ctx, c.Conn()) })
 	}
-}
-
-// landingMax is how many shows the landing page lists.
-const landingMax = 20
-
-// shows lists what the landing page shows, the soonest first.
-func (s *service) shows(ctx context.Context) ([]web.Show, error) {
-	events, err := s.store.Events(ctx, store.EventFilter{
-		Organisation: boxoffice.DefaultOrganisationID, ShowsMax: 5, Page: store.Page{Limit: 100},
-	})
-	if err != nil {
-		return nil, err
-	}
-	var shows []web.Show
-	for _, e := range events {
-		for _, l := range e.Shows {
-			show := web.Show{
-				ID: l.ShowID.String(), Ref: l.Facts.ExternalRef, Title: e.Title, Kind: string(e.Kind),
-				Venue: l.VenueName, City: l.City, StartsAt: l.StartsAt, TimeZone: l.TimeZone,
-				OnSale: l.Status == boxoffice.ShowOnSale, Available: l.Availability.Available, Capacity: l.Availability.Capacity,
-				PriceFrom: -1, Currency: l.Currency,
-			}
-			if unit, err := currency.ParseISO(l.Currency); err == nil {
-				show.Exponent, _ = currency.Standard.Rounding(unit)
-			}
-			for _, p := range l.PriceList {
-				if p.TicketType == boxoffice.TicketTypeStandard && (show.PriceFrom < 0 || p.AmountMinor < show.PriceFrom) {
-					show.PriceFrom = p.AmountMinor
-				}
-			}
-			shows = append(shows, show)
-		}
-	}
-	slices.SortFunc(shows, func(a, b web.Show) int { return a.StartsAt.Compare(b.StartsAt) })
-	return shows[:min(landingMax, len(shows))], nil
 }
 
 // run works until ctx ends, or something fails, and then stops in order: no
@@ -293,70 +274,19 @@ func (s *service) close() {
 	s.listener.Close()
 }
 
-// part is something that works until its context ends. One that returns nil
-// before has done what it had to do.
-type part struct {
-	name string
-	run  func(context.Context) error
-}
-
-// together runs parts until ctx ends or one fails. Then it stops them one by
-// one, the last first, each when those that need it have ended.
-func together(ctx context.Context, log *slog.Logger, parts []part) error {
-	type started struct {
-		stop  context.CancelFunc
-		ended chan error
-	}
-	failed := make(chan error, len(parts))
-	all := make([]started, len(parts))
-	for i, p := range parts {
-		own, stop := context.WithCancel(context.WithoutCancel(ctx))
-		r := started{stop, make(chan error, 1)}
-		all[i] = r
-		go func() {
-			err := p.run(own)
-			if own.Err() != nil && errors.Is(err, context.Canceled) {
-				err = nil // it was told to stop, and did
-			}
-			if err != nil {
-				err = fmt.Errorf("%s: %w", p.name, err)
-				failed <- err
-			}
-			r.ended <- err
-		}()
-	}
-	var first error
-	select {
-	case <-ctx.Done():
-		log.Info("stopping")
-	case first = <-failed:
-	}
-	errs := []error{first}
-	for i := len(parts) - 1; i >= 0; i-- {
-		all[i].stop()
-		if err := <-all[i].ended; err != nil && err != first {
-			errs = append(errs, err)
-		}
-		log.Debug("stopped", "part", parts[i].name)
-	}
-	return errors.Join(errs...)
-}
-
 // observer hands what happens in the store to the metrics.
-type observer struct{ m *telemetry.Metrics }
+type observer struct{ *telemetry.Metrics }
 
 func (o observer) Batch(lane, size int, waited time.Duration, queued int, took time.Duration) {
 	name := "waiter"
 	if lane >= 0 {
 		name = strconv.Itoa(lane)
 	}
-	o.m.LaneCommands.WithLabelValues(name).Observe(float64(size))
-	o.m.LaneWait.WithLabelValues(name).Observe(waited.Seconds())
-	o.m.LaneWork.WithLabelValues(name).Observe(took.Seconds())
-	o.m.LaneQueued.WithLabelValues(name).Set(float64(queued))
+	o.LaneCommands.WithLabelValues(name).Observe(float64(size))
+	o.LaneWait.WithLabelValues(name).Observe(waited.Seconds())
+	o.LaneWork.WithLabelValues(name).Observe(took.Seconds())
+	o.LaneQueued.WithLabelValues(name).Set(float64(queued))
 }
-
-func (o observer) Hold(replayed bool, err error) { o.m.Hold(replayed, err) }
 
 // listen takes the address, or says how to have another.
 func listen(addr string) (net.Listener, error) {
@@ -364,79 +294,12 @@ func listen(addr string) (net.Listener, error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("another program serves on %s: stop it, or choose another address, such as ADDR=localhost:8081", addr)
 	}
-	return l, err
+	if err != nil {
+		return nil, fmt.Errorf("ADDR=%s: %w", addr, err)
+	}
+	return l, nil
 }
 
 func logger(cfg *config.Config, w io.Writer) *slog.Logger {
 	return telemetry.NewLogger(w, cfg.Level(), cfg.LogFormat)
-}
-
-// schema is the version that the database is at and the one that this binary
-// was made for.
-func schema(ctx context.Context, conn *pgx.Conn) (have, want int32, err error) {
-	files, err := migrations.FS.ReadDir(".")
-	if err != nil {
-		return 0, 0, err
-	}
-	have, err = store.SchemaVersion(ctx, conn)
-	return have, int32(len(files)), err
-}
-
-// inspect looks at the database before anything is opened, so that what is
-// wrong is said once and clearly. It migrates first if there is a role for it.
-func inspect(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
-	if cfg.DatabaseURL == "" {
-		return errors.New("DATABASE_URL is not set. On a developer's machine, rowlock run starts a database of its own")
-	}
-	if cfg.MigrateDatabaseURL != "" {
-		if _, _, err := store.Migrate(ctx, cfg.MigrateDatabaseURL, log); err != nil {
-			return err
-		}
-	}
-	for i, url := range []string{cfg.DirectURL(), cfg.LaneURL()} {
-		conn, err := pgx.Connect(ctx, url)
-		if err != nil {
-			return fmt.Errorf("database: %w", err)
-		}
-		defer conn.Close(context.WithoutCancel(ctx))
-		if err := inspectRole(ctx, cfg, log, conn); err != nil {
-			return err
-		}
-		if i > 0 {
-			continue
-		}
-		switch have, want, err := schema(ctx, conn); {
-		case err != nil:
-			return err
-		case have < want:
-			return fmt.Errorf("the schema is at version %d and this binary needs %d: run rowlock migrate", have, want)
-		case have > want:
-			log.Warn("the schema is newer than this binary", "schema", have, "binary", want)
-		}
-		if err := store.CheckConnections(ctx, conn, cfg.ConnectionsMax()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// inspectRole says what is wrong with the role that conn belongs to: in
-// production, too much power is refused.
-func inspectRole(ctx context.Context, cfg *config.Config, log *slog.Logger, conn *pgx.Conn) error {
-	role := conn.Config().User
-	powers, err := store.CheckPowers(ctx, conn)
-	if err != nil {
-		return err
-	}
-	if len(powers) > 0 {
-		if !cfg.Development() {
-			return fmt.Errorf("the database role %s %s: in production the service runs as roles that cannot (rowlock roles makes them)", role, strings.Join(powers, " and "))
-		}
-		log.Warn("the database role has powers that production refuses", "role", role, "powers", powers)
-	}
-	wrong, err := store.CheckSettings(ctx, conn)
-	for _, w := range wrong {
-		log.Warn("a setting of the database role is not as rowlock roles makes it", "role", role, "setting", w)
-	}
-	return err
 }

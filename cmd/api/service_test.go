@@ -91,19 +91,20 @@ func TestServeDropsNoRequestThatItAccepted(t *testing.T) {
 		code, answer := p.send(http.MethodPost, "/api/v1/reservations", body, header)
 		answered <- http.StatusText(code) + " " + answer
 	}()
-	for waiting := false; !waiting; {
+	until(t, "the request waits for the lock", func() (waiting bool) {
 		if err := super.QueryRow(t.Context(), `select exists (select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
-	}
+		return waiting
+	})
 	p.terminate()
-	for { // until it takes no more
-		if c, err := net.Dial("tcp", strings.TrimPrefix(p.base, "http://")); err != nil {
-			break
-		} else {
+	until(t, "no connection is taken any more", func() bool {
+		c, err := net.Dial("tcp", strings.TrimPrefix(p.base, "http://"))
+		if err == nil {
 			c.Close()
 		}
-	}
+		return err != nil
+	})
 	if _, err := conn.Exec(t.Context(), `select pg_advisory_unlock_all()`); err != nil {
 		t.Fatal(err)
 	}
@@ -117,15 +118,14 @@ func TestServeSaysThatItStopsBeforeItDoes(t *testing.T) {
 	t.Parallel()
 	p := start(t, production(pgtest.New(t)), "serve").ready()
 	p.terminate()
-	for {
-		code, body := p.get("/readyz")
-		if code == http.StatusOK {
-			continue
-		}
-		if code != http.StatusServiceUnavailable || !strings.Contains(body, "stopping") {
-			t.Errorf("/readyz: %d %s", code, body)
-		}
-		break
+	var code int
+	var body string
+	until(t, "/readyz says that it stops", func() bool {
+		code, body = p.get("/readyz")
+		return code != http.StatusOK
+	})
+	if code != http.StatusServiceUnavailable || !strings.Contains(body, "stopping") {
+		t.Errorf("/readyz: %d %s", code, body)
 	}
 	if code, _ := p.get("/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz: %d", code)
@@ -156,8 +156,7 @@ func TestServeAndWorkCanBeApart(t *testing.T) {
 		t.Errorf("with no worker anywhere it is %s", got)
 	}
 	work := start(t, production(db), "work").ready()
-	for status() != "expired" {
-	}
+	until(t, "the hold is closed", func() bool { return status() == "expired" })
 	for path, want := range map[string]int{"/healthz": 200, "/metrics": 200, "/": 404, "/api/v1/reservations": 404} {
 		if code, _ := work.get(path); code != want {
 			t.Errorf("the worker's %s: %d, want %d", path, code, want)

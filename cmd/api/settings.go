@@ -2,8 +2,7 @@ package main
 
 import (
 	"os"
-	"reflect"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -11,11 +10,11 @@ import (
 	"github.com/rowlock/rowlock/internal/config"
 )
 
-// setting is a flag for a field of [config.Config]. It keeps the text that was
-// given; config alone decides what that means.
+// setting is a flag. It keeps the text that was given; config alone decides
+// what that means.
 type setting struct {
-	env, text string
-	kind      reflect.Kind
+	config.Setting
+	text string
 }
 
 func (s *setting) String() string { return s.text }
@@ -25,68 +24,52 @@ func (s *setting) Set(text string) error {
 }
 
 // Type is what the help shows behind the flag.
-func (s *setting) Type() string {
-	switch s.kind {
-	case reflect.Bool:
-		return "bool"
-	case reflect.Int, reflect.Float64:
-		return "number"
-	case reflect.Int64:
-		return "duration"
-	}
-	return "string"
-}
+func (s *setting) Type() string { return s.Setting.Type }
 
 // takes gives a verb flags for the settings it looks at, which are named as in
 // the environment; without names, for all.
 func takes(cmd *cobra.Command, names ...string) {
-	for field := range reflect.TypeFor[config.Config]().Fields() {
-		env := field.Tag.Get("env")
-		wanted := len(names) == 0
-		for _, name := range names {
-			wanted = wanted || name == env
-		}
-		if !wanted {
+	for _, s := range config.Settings() {
+		if len(names) > 0 && !slices.Contains(names, s.Env) {
 			continue
 		}
-		s := &setting{env: env, text: field.Tag.Get("default"), kind: field.Type.Kind()}
-		flag := cmd.Flags().VarPF(s, strings.ToLower(strings.ReplaceAll(env, "_", "-")), "", field.Tag.Get("help"))
-		if s.kind == reflect.Bool {
+		flag := cmd.Flags().VarPF(&setting{s, s.Default}, s.Flag, "", s.Help)
+		if s.Type == "bool" {
 			flag.NoOptDefVal = "true"
 		}
-		if oneof := field.Tag.Get("oneof"); oneof != "" {
-			_ = cmd.RegisterFlagCompletionFunc(flag.Name, cobra.FixedCompletions(strings.Split(oneof, ","), cobra.ShellCompDirectiveNoFileComp))
+		if s.OneOf != nil {
+			_ = cmd.RegisterFlagCompletionFunc(s.Flag, cobra.FixedCompletions(s.OneOf, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 }
 
-// settings reads what the verb takes from its flags and the environment, where
-// fallback (which may be nil) has what stands for a variable that is not set.
+// settings reads what the verb takes from its flags, which win, and the
+// environment, where fallback (which may be nil) has what stands for a variable
+// that is not set.
 //
 // A verb that does not take ENV serves nobody. It looks at no setting beyond
 // its own, so that it is not refused for want of a secret it has no use for.
 func settings(cmd *cobra.Command, fallback map[string]string) (config.Config, error) {
-	taken := map[string]bool{}
-	var args []string
+	taken := map[string]*pflag.Flag{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if s, ok := f.Value.(*setting); ok {
-			taken[s.env] = true
-			if f.Changed {
-				args = append(args, "--"+f.Name+"="+s.text)
-			}
+			taken[s.Env] = f
 		}
 	})
-	c, _, err := config.Load(args, func(name string) string {
-		if taken[name] {
-			if v := os.Getenv(name); v != "" {
-				return v
-			}
-			return fallback[name]
+	return config.Load(func(env string) (string, bool) {
+		flag := taken[env]
+		switch {
+		case flag == nil && env == "ENV":
+			return "development", true
+		case flag == nil:
+			return "", false
+		case flag.Changed:
+			return flag.Value.String(), true
 		}
-		if name == "ENV" {
-			return "development"
+		if text := os.Getenv(env); text != "" { // an empty variable counts as none
+			return text, true
 		}
-		return ""
+		text, ok := fallback[env]
+		return text, ok
 	})
-	return c, err
 }

@@ -45,6 +45,9 @@ func TestRolesMakesTheDatabaseToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "migrate", "--migrate-database-url="+url)
+	if code, _, stderr := verb(t, "", "roles", "--database-url="+db.URL(store.RoleApp)); code != 1 || !strings.Contains(stderr, "must be a superuser's") {
+		t.Errorf("as a role that may not: exit %d, %s", code, stderr)
+	}
 }
 
 func TestAPIKeysFromCreationToRevocation(t *testing.T) {
@@ -107,22 +110,23 @@ func TestImport(t *testing.T) {
 	}
 }
 
-func TestOpenAPINeedsNoDatabaseAndKnowsWhenItsFileIsOld(t *testing.T) {
+func TestDocumentsNeedNoDatabaseAndKnowWhenAFileIsOld(t *testing.T) {
 	t.Parallel()
 	document := must(t, "openapi")
 	if !strings.Contains(document, "openapi: 3.1.0") || !strings.Contains(document, "/reservations:") {
 		t.Fatalf("%.200s", document)
 	}
-	file := filepath.Join(t.TempDir(), "openapi.yaml")
-	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "docs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "openapi", "--check="+file)
+	must(t, "documents", dir)
+	must(t, "documents", "--check", dir)
 	first, rest, _ := strings.Cut(document, "\n")
-	if err := os.WriteFile(file, []byte(first+"\n# edited\n"+rest), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "openapi.yaml"), []byte(first+"\n# edited\n"+rest), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := verb(t, "", "openapi", "--check="+file); code != 1 || !strings.Contains(stderr, "from line 2 on") {
+	if code, _, stderr := verb(t, "", "documents", "--check", dir); code != 1 || !strings.Contains(stderr, "from line 2 on") {
 		t.Errorf("an edited file: exit %d, %s", code, stderr)
 	}
 }
@@ -155,6 +159,12 @@ func TestRunStartsServesAndStops(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(dir, "data-*")); len(left) != 1 {
 			t.Errorf("%s: the state is gone: %v", what, left)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, urlFile), []byte("postgres://postgres@127.0.0.1:1/rowlock"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := verb(t, "", "prove", "--data-dir="+dir); code != 1 || !strings.Contains(stderr, "no rowlock run is running") {
+		t.Errorf("after a run that was killed: exit %d, %s", code, stderr)
 	}
 	mine := filepath.Join(dir, "mine.txt")
 	if err := os.WriteFile(mine, nil, 0o600); err != nil {

@@ -63,6 +63,8 @@ type API struct {
 	routes   *http.ServeMux // the same patterns without the catch-all: knows 404 from 405
 	huma     huma.API
 	inFlight atomic.Int64
+
+	lastReady lastReady
 }
 
 // tags group the operations in the docs.
@@ -149,13 +151,18 @@ func (a *API) Mount(pattern string, h http.Handler) {
 	a.routes.Handle(pattern, h)
 }
 
-// Server is an http.Server for the API with the limits that it counts on. It has
-// no write timeout, which would cut event streams and long polls; bodies have
-// their own deadline, see receive.
+// answerTimeout is how long an answer may take from the end of the request's
+// header until the client has taken all of it. Who takes it slower holds a
+// place of Options.InFlightMax and is cut off. Event streams have no such end.
+const answerTimeout = time.Minute
+
+// Server is an http.Server for the API with the limits that it counts on.
+// Bodies have their own deadline, see ServeHTTP.
 func (a *API) Server() *http.Server {
 	return &http.Server{
 		Addr: a.opts.Addr, Handler: a,
 		ReadHeaderTimeout: 5 * time.Second,
+		WriteTimeout:      answerTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // broken connections, mostly
@@ -204,6 +211,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["X-Frame-Options"] = noFrames
 	h["Referrer-Policy"] = noReferrer
 	defer x.finish()
+	if r.ContentLength != 0 {
+		// Also where nobody asks for the body: the server waits for the rest
+		// of it before it sends an answer, for ever if need be.
+		_ = huma.SetReadDeadline(x, x.began.Add(bodyTimeout))
+	}
 	if len(a.opts.CORSOrigins) > 0 && a.cors(x) {
 		return
 	}
@@ -275,6 +287,7 @@ func (x *exchange) operate(handler func(huma.Context)) {
 	if ep.stream {
 		a.metrics.Streams.Inc()
 		defer a.metrics.Streams.Dec()
+		_ = http.NewResponseController(x).SetWriteDeadline(time.Time{})
 	} else {
 		a.metrics.InFlight.Inc()
 		defer a.metrics.InFlight.Dec()
@@ -338,8 +351,11 @@ func authorise(c *boxoffice.Caller, ep *endpoint) error {
 	return nil
 }
 
-// bodyTimeout is how long a client may take to send a JSON body.
-const bodyTimeout = 10 * time.Second
+// How long a client may take to send a body, and a document.
+const (
+	bodyTimeout     = 10 * time.Second
+	documentTimeout = 5 * time.Minute
+)
 
 // receive checks the body's type and size and reads it, if it is JSON.
 func (x *exchange) receive(buffer *bytes.Buffer) error {
@@ -364,27 +380,30 @@ func (x *exchange) receive(buffer *bytes.Buffer) error {
 		}
 	}
 	if ep.body == bodyDocument {
-		x.document = &document{body: r.Body, left: ep.bodyMax, max: ep.bodyMax, sum: sha256.New()}
+		x.document = &document{x: x, left: ep.bodyMax, max: ep.bodyMax, sum: sha256.New()}
+		_ = huma.SetReadDeadline(x, x.began.Add(documentTimeout))
+		_ = http.NewResponseController(x).SetWriteDeadline(x.began.Add(documentTimeout + answerTimeout))
 		x.hashRequest(x.document.sum)
 		return nil
 	}
 	if r.ContentLength != 0 {
-		// The deadline must go again: while the handler runs the server reads
-		// on, to notice that the client leaves, and would take the deadline
-		// for that.
-		_ = huma.SetReadDeadline(x, x.began.Add(bodyTimeout))
 		n, err := buffer.ReadFrom(io.LimitReader(r.Body, ep.bodyMax+1))
-		_ = huma.SetReadDeadline(x, time.Time{})
 		if err != nil {
 			return bodyError(err)
 		}
 		if n > ep.bodyMax {
 			return tooLarge(ep.bodyMax)
 		}
+		x.received()
 	}
 	x.body.Reset(buffer.Bytes())
 	return nil
 }
+
+// received takes the body's deadline away when the body is here: while the
+// handler runs the server reads on, to notice that the client leaves, and would
+// take the deadline for that.
+func (x *exchange) received() { _ = huma.SetReadDeadline(x, time.Time{}) }
 
 var jsonType = []string{"application/json"}
 

@@ -24,10 +24,10 @@ type specimen struct {
 	Name   string            `json:"name" minLength:"1" maxLength:"20" doc:"A name" example:"Ada"`
 	Seats  []specimenSeat    `json:"seats,omitempty" doc:"Seats" maxItems:"10"`
 	Count  int32             `json:"count,omitempty" minimum:"0" doc:"A count" example:"1"`
-	ShowID uuid.UUID         `json:"showId,omitempty" format:"uuid" doc:"A show"`
-	At     *time.Time        `json:"at,omitempty" doc:"A time"`
+	ShowID uuid.UUID         `json:"showId,omitempty" format:"uuid" doc:"A show" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	At     *time.Time        `json:"at,omitempty" doc:"A time" example:"2026-11-27T20:15:00Z"`
 	Meta   map[string]string `json:"metadata,omitempty" doc:"Text"`
-	TTL    int               `json:"ttl,omitempty" default:"900" doc:"Seconds"`
+	TTL    int               `json:"ttl,omitempty" default:"900" doc:"Seconds" example:"900"`
 }
 
 type specimenSeat struct {
@@ -35,8 +35,8 @@ type specimenSeat struct {
 }
 
 type specimenInput struct {
-	ID   uuid.UUID `path:"id" format:"uuid" doc:"Which"`
-	Wait int       `query:"wait" minimum:"0" maximum:"20" doc:"Seconds to wait"`
+	ID   uuid.UUID `path:"id" format:"uuid" doc:"Which" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	Wait int       `query:"wait" minimum:"0" maximum:"20" doc:"Seconds to wait" example:"1"`
 	Body specimen
 }
 
@@ -79,9 +79,9 @@ func newDoor(t *testing.T, opts Options) *door {
 		ID: "readSpecimen", Method: http.MethodGet, Path: "/specimens/{id}", Tag: "Operations",
 		Summary: "Read a specimen", Description: "For tests.", Access: Public,
 	}, func(_ context.Context, c *Call, in *struct {
-		ID    uuid.UUID `path:"id" format:"uuid" doc:"Which"`
-		Limit int       `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"At most so many"`
-		Q     string    `query:"q" doc:"Text to find"`
+		ID    uuid.UUID `path:"id" format:"uuid" doc:"Which" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+		Limit int       `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"At most so many" example:"50"`
+		Q     string    `query:"q" doc:"Text to find" example:"Ada"`
 	}) (*struct{ Body JSON }, error) {
 		d.handled = append(d.handled, c)
 		if d.fail != nil {
@@ -93,7 +93,7 @@ func newDoor(t *testing.T, opts Options) *door {
 		ID: "dropSpecimen", Method: http.MethodDelete, Path: "/specimens/{id}", Tag: "Operations",
 		Summary: "Drop a specimen", Description: "For tests.", Scopes: []boxoffice.Scope{boxoffice.ScopeCatalogueWrite},
 	}, func(_ context.Context, c *Call, in *struct {
-		ID uuid.UUID `path:"id" format:"uuid" doc:"Which"`
+		ID uuid.UUID `path:"id" format:"uuid" doc:"Which" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
 	}) (*struct{}, error) {
 		d.handled = append(d.handled, c)
 		return nil, d.fail

@@ -16,6 +16,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"golang.org/x/time/rate"
 )
 
 // AuthOptions say whose word is taken for who a caller is.
@@ -48,8 +49,15 @@ type APIKeys interface {
 // JWKS fetches the public keys of an identity provider and refreshes them in
 // the background until ctx ends. A provider that is away at first is not an
 // error: its tokens are refused until it is back.
+//
+// A token with a key id that is not known makes it ask the provider again, but
+// strangers can make such tokens up: it asks for one of them at a time and not
+// more often than jwksUnknownEvery, and refuses the others at once.
 func JWKS(ctx context.Context, url string) (jwt.Keyfunc, error) {
-	k, err := keyfunc.NewDefaultCtx(ctx, []string{url})
+	k, err := keyfunc.NewDefaultOverrideCtx(ctx, []string{url}, keyfunc.Override{
+		RefreshInterval: tokenKnownFor, HTTPTimeout: jwksTimeout, RateLimitWaitMax: jwksTimeout,
+		RefreshUnknownKID: rate.NewLimiter(rate.Every(jwksUnknownEvery), 1),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the keys at %s: %w", url, err)
 	}
@@ -59,11 +67,17 @@ func JWKS(ctx context.Context, url string) (jwt.Keyfunc, error) {
 const (
 	guestIssuer     = "rowlock-guest"
 	guestPrefix     = "guest:"
+	actorKeyPrefix  = "key:"   // of an API key in the change log, see boxoffice.Caller.Actor
+	actorSystem     = "system" // expiry in the change log
 	tokenBytesMax   = 8 << 10
 	tokenLeeway     = 30 * time.Second // between the clocks of two machines
+	tokenKnownFor   = 5 * time.Minute  // then its key is asked for again: the provider may have withdrawn it
 	apiKeyBytesMax  = 256
 	apiKeyCachedFor = 30 * time.Second // and so long a revoked key may still work
 	credentialsMax  = 10_000           // cached tokens, and keys, a generation
+
+	jwksTimeout      = 5 * time.Second
+	jwksUnknownEvery = 30 * time.Second
 )
 
 // asymmetric are the algorithms taken from an identity provider's public keys.
@@ -78,8 +92,8 @@ type authenticator struct {
 }
 
 type knownToken struct {
-	caller  boxoffice.Caller
-	expires time.Time
+	caller boxoffice.Caller
+	until  time.Time
 }
 
 type knownKey struct {
@@ -129,11 +143,16 @@ func (a *API) identify(x *exchange) (boxoffice.Caller, error) {
 	if err != nil {
 		return anonymous, err
 	}
-	return boxoffice.Caller{
+	caller := boxoffice.Caller{
 		Kind: boxoffice.CallerAPIKey, OrganisationID: key.OrganisationID, CustomerID: customer.CustomerID,
 		Owner: "organisation|" + key.OrganisationID.String(), KeyPrefix: key.Prefix,
-		Scopes: slices.Concat(key.Scopes, customer.Scopes),
-	}, nil
+		Scopes: key.Scopes,
+	}
+	// What a token grants it grants at its own organisation.
+	if customer.OrganisationID == key.OrganisationID {
+		caller.Scopes = slices.Concat(key.Scopes, customer.Scopes)
+	}
+	return caller, nil
 }
 
 func unauthenticated(detail string) error {
@@ -162,13 +181,13 @@ func (au *authenticator) customer(h http.Header) (boxoffice.Caller, error) {
 	return anonymous, nil
 }
 
-// bearer verifies a token. One that was verified before is remembered until it
-// expires: a signature with a public key costs ten times the rest of a request.
+// bearer verifies a token. One that was verified before is remembered for a
+// while: a signature with a public key costs ten times the rest of a request.
 func (au *authenticator) bearer(token string) (boxoffice.Caller, error) {
 	if len(token) > tokenBytesMax {
 		return anonymous, unauthenticated("The bearer token is too long.")
 	}
-	if known, ok := au.tokens.load(token); ok && known.expires.After(au.opts.Now()) {
+	if known, ok := au.tokens.load(token); ok && known.until.After(au.opts.Now()) {
 		return known.caller, nil
 	}
 	var c claims
@@ -183,7 +202,11 @@ func (au *authenticator) bearer(token string) (boxoffice.Caller, error) {
 	if err != nil {
 		return anonymous, err
 	}
-	au.tokens.store(strings.Clone(token), knownToken{caller, c.ExpiresAt.Time})
+	until := au.opts.Now().Add(tokenKnownFor)
+	if c.ExpiresAt.Before(until) {
+		until = c.ExpiresAt.Time
+	}
+	au.tokens.store(strings.Clone(token), knownToken{caller, until})
 	return caller, nil
 }
 
@@ -217,14 +240,14 @@ func (au *authenticator) vouched(c *claims) (boxoffice.Caller, error) {
 	if au.opts.Issuer != "" && c.Issuer != au.opts.Issuer || au.opts.Audience != "" && !slices.Contains(c.Audience, au.opts.Audience) {
 		return anonymous, unauthenticated("The bearer token was not issued for this service.")
 	}
-	// A provider's subject is its own affair, except that it must not be a
-	// guest of ours.
-	if strings.HasPrefix(c.Subject, guestPrefix) {
-		return anonymous, unauthenticated("The bearer token's sub must not begin with guest:.")
-	}
 	// Where any issuer is taken, two of them may give the same subject.
 	if au.opts.Issuer == "" && c.Issuer != "" {
 		caller.CustomerID = c.Issuer + "|" + c.Subject
+	}
+	// A provider's subject is its own affair, except that it must not be a
+	// guest of ours, nor somebody else in the change log.
+	if strings.HasPrefix(c.Subject, guestPrefix) || strings.HasPrefix(caller.CustomerID, actorKeyPrefix) || caller.CustomerID == actorSystem {
+		return anonymous, unauthenticated("The bearer token's sub is a name that this server gives itself.")
 	}
 	if c.Subject == "" || utf8.RuneCountInString(caller.CustomerID) > boxoffice.CustomerIDMax ||
 		strings.ContainsRune(caller.CustomerID, 0) || strings.ContainsRune(caller.CustomerID, utf8.RuneError) {
@@ -273,9 +296,12 @@ func (au *authenticator) key(x *exchange, given string) (*boxoffice.APIKey, erro
 	known, ok := au.keys.load(string(hash))
 	if !ok || now.Sub(known.asked) > apiKeyCachedFor {
 		// Strangers who try keys out must not reach the database any faster
-		// than they may ask for anything else.
-		if err := x.a.limits.take(x, &anonymous); err != nil {
-			return nil, err
+		// than they may ask for anything else. Who was known half a minute ago
+		// is no stranger, and must not wait behind those at the same address.
+		if !ok {
+			if err := x.a.limits.take(x, &anonymous); err != nil {
+				return nil, err
+			}
 		}
 		key, err := au.opts.Keys.APIKeyByHash(&x.ctx, hash)
 		if boxoffice.CodeOf(err) == boxoffice.CodeNotFound {

@@ -70,7 +70,7 @@ type changesInput struct {
 	ReservationID uuid.UUID            `query:"reservationId" format:"uuid" doc:"Only of this reservation" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d62"`
 	BookingID     uuid.UUID            `query:"bookingId" format:"uuid" doc:"Only of this booking" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d63"`
 	Type          boxoffice.ChangeType `query:"type" maxLength:"50" doc:"Only of this type" example:"reservation.expired"`
-	Actor         string               `query:"actor" maxLength:"200" doc:"Only by this actor" example:"key:rlk_5uHc"`
+	Actor         string               `query:"actor" maxLength:"200" doc:"Only by this actor" example:"key:rlk_5uHcnV"`
 	Since         time.Time            `query:"since" doc:"Only from this time on, RFC 3339 with an offset" example:"2026-11-27T19:00:00Z"`
 	Cursor        string               `query:"cursor" maxLength:"100" doc:"nextCursor of the page before, or the id of the last change that was seen" example:"AAAAAAAABFYBoh-2IaZ0JZHjaZkz534bAAAAAAAAAAEAAAAA"`
 	Limit         int                  `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"At most so many" example:"50"`

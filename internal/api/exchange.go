@@ -40,6 +40,9 @@ func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 || x.status < http.StatusOK {
 		x.status = status
 	}
+	if etag := x.Header()["Etag"]; len(etag) == 1 {
+		x.Header()["Etag"] = []string{x.call.tag(etag[0])}
+	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
@@ -150,7 +153,16 @@ func (c *Call) Require(scope boxoffice.Scope) error {
 
 // Matches reports whether the client has the thing with this ETag already, by
 // If-None-Match: answer with [NotModified]. The comparison is weak.
-func (c *Call) Matches(etag string) bool { return matches(c.x.r.Header["If-None-Match"], etag) }
+func (c *Call) Matches(etag string) bool { return matches(c.x.r.Header["If-None-Match"], c.tag(etag)) }
+
+// tag is the ETag of what the client gets, in an envelope or without: a cache
+// that has one must not be told that it has the other.
+func (c *Call) tag(etag string) string {
+	if c.Enveloped() {
+		return strings.TrimSuffix(etag, `"`) + `-enveloped"`
+	}
+	return etag
+}
 
 // Unchanged refuses with PRECONDITION_FAILED when the request has an If-Match
 // that does not name etag.
@@ -191,7 +203,7 @@ func (c *Call) DocumentKey() (boxoffice.IdempotencyKey, error) {
 
 // document reads a request body, counts and hashes it.
 type document struct {
-	body io.Reader
+	x    *exchange
 	left int64 // bytes that may still come
 	max  int64
 	sum  hash.Hash
@@ -203,21 +215,27 @@ func (d *document) Read(p []byte) (int, error) {
 	if int64(len(p)) > d.left+1 {
 		p = p[:d.left+1]
 	}
-	n, err := d.body.Read(p)
+	n, err := d.x.r.Body.Read(p)
 	if int64(n) > d.left {
 		return 0, tooLarge(d.max)
 	}
 	d.left -= int64(n)
 	d.sum.Write(p[:n])
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
+		d.x.received()
+	case err != nil:
 		return n, bodyError(err)
 	}
 	return n, err
 }
 
-// hashRequest begins a fingerprint: method, path and parameters, in an order
-// that does not depend on how the client sorted them.
+// hashRequest begins a fingerprint: the customer, since a back end's key may
+// come from its users; method, path and parameters, in an order that does not
+// depend on how the client sorted them.
 func (x *exchange) hashRequest(h hash.Hash) {
+	io.WriteString(h, x.call.Caller.CustomerID)
+	h.Write([]byte{0})
 	io.WriteString(h, x.r.Method)
 	h.Write([]byte{0})
 	io.WriteString(h, x.r.URL.Path)

@@ -24,6 +24,17 @@ type Check struct {
 // checkTimeout is how long a check may take; a slower one has failed.
 const checkTimeout = 2 * time.Second
 
+// readyFor is how long what the checks found is told again. Anybody may ask, as
+// often as they like, and the checks take connections that requests need.
+const readyFor = time.Second
+
+// lastReady is what the checks found last.
+type lastReady struct {
+	mu    sync.Mutex
+	found readiness
+	until time.Time
+}
+
 type readiness struct {
 	Status string        `json:"status"` // ready or unready
 	Checks []checkResult `json:"checks"`
@@ -52,9 +63,15 @@ func (a *API) mountHealth() {
 	}))
 }
 
-// ready makes all checks at once.
+// ready makes all checks at once, or remembers having done so. Who asks
+// meanwhile waits for the same answer; that the first one leaves is no failure.
 func (a *API) ready(ctx context.Context) readiness {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	a.lastReady.mu.Lock()
+	defer a.lastReady.mu.Unlock()
+	if time.Now().Before(a.lastReady.until) {
+		return a.lastReady.found
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
 	found := readiness{Status: "ready", Checks: make([]checkResult, len(a.opts.Checks))}
 	var wg sync.WaitGroup
@@ -69,6 +86,7 @@ func (a *API) ready(ctx context.Context) readiness {
 			found.Status = "unready"
 		}
 	}
+	a.lastReady.found, a.lastReady.until = found, time.Now().Add(readyFor)
 	return found
 }
 

@@ -147,14 +147,20 @@ func splitJSONError(text string) (field, message string, ok bool) {
 	return strings.Cut(rest, jsonErrorMark)
 }
 
-// depthMax is how deep a body may nest: far more than any of ours does.
-const depthMax = 32
+// Bounds of a body: far more than any of ours needs. What is within them is
+// held against the schema value by value, which costs a hundred times what
+// reading it does.
+const (
+	depthMax  = 32
+	valuesMax = 100_000
+)
 
 // parseJSON reads one JSON value, as encoding/json would into an any, but
 // refuses what encoding/json lets pass and what would later be read as
 // something else, or break: names given twice in an object (which of the two
 // is meant?), invalid UTF-8 and lone surrogates (replaced silently), U+0000
-// (Postgres cannot store it), and great depth. The error names the field.
+// (Postgres cannot store it), great depth and great numbers. The error names
+// the field.
 func parseJSON(data []byte) (any, error) {
 	if !utf8.Valid(data) {
 		return nil, jsonError("body", "must be valid UTF-8")
@@ -175,9 +181,10 @@ func parseJSON(data []byte) (any, error) {
 // jsonParser is a recursive descent over data. path is where it is, for
 // messages.
 type jsonParser struct {
-	data []byte
-	at   int
-	path []jsonStep
+	data   []byte
+	at     int
+	values int // read so far
+	path   []jsonStep
 }
 
 // jsonStep is a name in an object or, with an empty name, an index in an array.
@@ -234,6 +241,9 @@ func (p *jsonParser) unexpected() error {
 func (p *jsonParser) value(depth int) (any, error) {
 	if depth > depthMax {
 		return nil, p.fail("nested more than %d deep", depthMax)
+	}
+	if p.values++; p.values > valuesMax {
+		return nil, p.fail("there are more than %d values in the JSON", valuesMax)
 	}
 	switch c := p.next(); {
 	case c == '{':

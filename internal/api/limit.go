@@ -87,12 +87,13 @@ func (l *limiter) take(x *exchange, c *boxoffice.Caller) error {
 // counts: a single customer has 2^64 of them.
 func (l *limiter) address(r *http.Request) netip.Addr {
 	text := r.RemoteAddr
-	if host, err := netip.ParseAddrPort(text); err == nil {
-		text = host.Addr().String()
-	}
 	if forwarded := r.Header["X-Forwarded-For"]; l.opts.TrustProxy && len(forwarded) > 0 {
 		last := forwarded[len(forwarded)-1]
 		text = strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+	}
+	// Some proxies write the port, too.
+	if host, err := netip.ParseAddrPort(text); err == nil {
+		text = host.Addr().String()
 	}
 	addr, err := netip.ParseAddr(text)
 	if err != nil {

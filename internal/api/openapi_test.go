@@ -88,13 +88,15 @@ func (d *document31) operation(where string, op map[string]any) {
 	}
 	parameters, _ := op["parameters"].([]any)
 	keyed := false
+	sent := map[string]bool{}
 	for _, p := range parameters {
 		p := p.(map[string]any)
 		here := fmt.Sprintf("%s: parameter %v", where, p["name"])
 		d.text(here, p, "description")
-		if p["example"] == nil {
+		if p["example"] == nil && d.object(p, "schema")["examples"] == nil {
 			d.find("%s has no example", here)
 		}
+		sent[p["name"].(string)] = true
 		keyed = keyed || p["name"] == "Idempotency-Key"
 	}
 	if body := d.object(op, "requestBody"); body != nil {
@@ -108,6 +110,13 @@ func (d *document31) operation(where string, op map[string]any) {
 		d.find("%s has a default answer", where)
 	}
 	codes := map[string]bool{}
+	tagged := strings.HasPrefix(where, "GET ") && d.object(responses, "200", "headers", "ETag") != nil
+	if sent["If-None-Match"] != tagged || (responses["304"] != nil) != tagged {
+		d.find("%s: its ETag, If-None-Match and 304 do not go together", where)
+	}
+	if sent["If-Match"] != (responses["412"] != nil) {
+		d.find("%s: If-Match and 412 do not go together", where)
+	}
 	for status, r := range responses {
 		r := r.(map[string]any)
 		here := where + ": " + status

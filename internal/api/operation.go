@@ -117,6 +117,9 @@ func register[I, O any](a *API, op Operation, handle func(context.Context, *Call
 		}
 	}
 	described := a.describe(op, hasBody)
+	if _, tagged := reflect.TypeFor[O]().FieldByName("ETag"); tagged && op.Method == http.MethodGet {
+		describeRevalidation(&described)
+	}
 	huma.Register(a.huma, described, func(ctx context.Context, in *I) (*O, error) {
 		x := exchangeOf(ctx)
 		if !x.call.Key.IsZero() && x.document == nil {
@@ -220,10 +223,30 @@ func (a *API) describe(op Operation, hasBody bool) huma.Operation {
 			Schema:      &huma.Schema{Type: "string", Pattern: keyPattern},
 		})
 	}
+	if slices.Contains(op.Codes, boxoffice.CodePreconditionFailed) {
+		h.Parameters = append(h.Parameters, &huma.Param{
+			Name: "If-Match", In: "header", Example: `"3"`,
+			Description: "The ETag of the version that is to be changed; without it, whatever version there is.",
+			Schema:      &huma.Schema{Type: huma.TypeString},
+		})
+	}
 	h.Security, h.Description = a.security(op)
 	a.describeSuccess(&h, op, ep)
 	a.describeRefusals(&h, op, ep)
 	return h
+}
+
+// describeRevalidation documents that a read answers 304 to who has it already.
+func describeRevalidation(h *huma.Operation) {
+	h.Parameters = append(h.Parameters, &huma.Param{
+		Name: "If-None-Match", In: "header", Example: `"3"`,
+		Description: "The ETag of the answer that the client has; while it is still right, 304 comes instead of it.",
+		Schema:      &huma.Schema{Type: huma.TypeString},
+	})
+	h.Responses[strconv.Itoa(http.StatusNotModified)] = &huma.Response{
+		Description: "What If-None-Match names is still right.",
+		Headers:     headerParams(map[string]string{"ETag": "As it was sent.", "Cache-Control": "How long it may be kept."}),
+	}
 }
 
 func (a *API) security(op Operation) (security []map[string][]string, description string) {
@@ -251,7 +274,11 @@ func (a *API) security(op Operation) (security []map[string][]string, descriptio
 }
 
 func (a *API) describeSuccess(h *huma.Operation, op Operation, ep *endpoint) {
-	headers := map[string]string{"X-Request-Id": "The request's id, for support and logs."}
+	headers := map[string]string{
+		"X-Request-Id":     "The request's id, for support and logs.",
+		"RateLimit":        "What is left of the caller's limit (r), and seconds until it is whole again (t).",
+		"RateLimit-Policy": "The caller's limit: requests at once (q), and seconds in which as many come back (w).",
+	}
 	if ep.keyed {
 		headers["Idempotency-Replayed"] = "true when this is the answer to an earlier request with the same key."
 	}
@@ -307,10 +334,13 @@ func (a *API) describeRefusals(h *huma.Operation, op Operation, ep *endpoint) {
 			r = &huma.Response{Content: map[string]*huma.MediaType{
 				"application/problem+json": {Schema: schema, Examples: map[string]*huma.Example{}},
 			}}
-			if Status(code) == http.StatusServiceUnavailable || Status(code) == http.StatusTooManyRequests {
-				r.Headers = headerParams(map[string]string{"Retry-After": "Seconds to wait before the next try."})
+			if Status(code) == http.StatusUnauthorized {
+				r.Headers = headerParams(map[string]string{"WWW-Authenticate": "How to prove who one is."})
 			}
 			h.Responses[status] = r
+		}
+		if codes[code].retryAfter > 0 {
+			r.Headers = headerParams(map[string]string{"Retry-After": "Seconds to wait before the next try, where waiting helps."})
 		}
 		info := code.Info()
 		r.Description = strings.TrimSpace(r.Description + "\n\n`" + string(code) + "`: " + info.When + " " + info.Client)

@@ -127,6 +127,7 @@ func (x *exchange) render(e *boxoffice.Error) *Problem {
 		Type: f.kind, Title: f.title, Status: f.status, Code: e.Code,
 		Detail: e.Detail, Instance: x.r.URL.EscapedPath(), RequestID: x.call.RequestID, Facts: e.Facts,
 	}
+	p.Violations = p.Violations[:min(len(p.Violations), violationsShown)]
 	wait := f.retryAfter
 	if e.RetryAfter > 0 {
 		wait = e.RetryAfter
@@ -186,6 +187,10 @@ func (x *exchange) answer(p *Problem) {
 // hold a hundred thousand mistakes, and no one reads more than a few.
 const violationsMax = 100
 
+// violationsShown is the same for what is found beyond the schema: of a plan,
+// which people mend by hand, every one of a long list counts.
+const violationsShown = 1000
+
 // Huma builds its own refusals through two package variables. They are set
 // here, once and before anything is registered, so that a refusal by Huma and
 // one by a handler look the same, and so that the text of an unknown error,
@@ -228,6 +233,12 @@ func findings(errs []error) []boxoffice.Violation {
 			if missing, ok := strings.CutPrefix(detail.Message, "expected required property "); ok {
 				// Huma names the object that lacks it.
 				v.Field += "." + strings.TrimSuffix(missing, " to be present")
+			}
+			if i := strings.LastIndexByte(v.Message, ' ') + 1; strings.Contains(v.Message[i:], "e+") {
+				// Huma writes a limit of a million as 1e+06.
+				if limit, err := strconv.ParseFloat(v.Message[i:], 64); err == nil {
+					v.Message = v.Message[:i] + strconv.FormatFloat(limit, 'f', -1, 64)
+				}
 			}
 			if detail.Message == validation.MsgExpectedRFC3339DateTime {
 				v.Message = "must be an RFC 3339 date and time with an offset, such as 2026-11-27T19:00:00Z"

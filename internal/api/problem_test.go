@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 	"github.com/rowlock/rowlock/internal/boxoffice"
 )
@@ -200,6 +201,14 @@ func TestTheEnvelopeIsAroundAnswersAndRefusalsAlike(t *testing.T) {
 	d.fail = boxoffice.Refuse(boxoffice.CodeNotFound, "Gone.")
 	if got := unwrap(specimenPath, "", "GET", "error"); got["code"] != "NOT_FOUND" {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestALargeLimitIsWrittenOut(t *testing.T) {
+	t.Parallel()
+	vs := findings([]error{&huma.ErrorDetail{Message: "expected number <= 1e+06", Location: "body.capacity"}})
+	if want := (boxoffice.Violation{Field: "capacity", Message: "expected number <= 1000000"}); vs[0] != want {
+		t.Errorf("%+v", vs)
 	}
 }
 

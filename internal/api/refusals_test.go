@@ -156,6 +156,22 @@ func TestBodiesMayBeAsLargeAsTheLimitAndNoLarger(t *testing.T) {
 	d.wantRefused(w, boxoffice.CodePayloadTooLarge)
 }
 
+func TestTheTypeOfABodyIsReadAsItsStandardSays(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, Options{})
+	for _, kind := range []string{"", "application/json", "Application/JSON; charset=UTF-8", "application/merge-patch+json"} {
+		if w := d.ask("POST", specimenPath, `{"name":"Ada"}`, "Content-Type: "+kind); w.Code != 201 {
+			t.Errorf("%q: %d %s", kind, w.Code, w.Body)
+		}
+	}
+	if w := d.ask("POST", specimenPath, `{"name":"Ada"}`, "Content-Encoding: identity"); w.Code != 201 {
+		t.Errorf("identity: %d %s", w.Code, w.Body)
+	}
+	for _, header := range []string{"Content-Type: text/json", "Content-Type: application/jsonx", "Content-Type: ;", "Content-Encoding: gzip"} {
+		d.wantRefused(d.ask("POST", specimenPath, `{"name":"Ada"}`, header), boxoffice.CodeUnsupportedMediaType)
+	}
+}
+
 func TestDocumentsAreStreamedCountedAndFingerprinted(t *testing.T) {
 	t.Parallel()
 	const path = "/api/v1/specimens"
@@ -229,6 +245,7 @@ func TestBrokenInputIsNamedAndNeverFails(t *testing.T) {
 		{"NaN", `{"name":"Ada","count":NaN}`, "count"},
 		{"no UUID", `{"name":"Ada","showId":"7"}`, "showId"},
 		{"time without offset", `{"name":"Ada","at":"2026-11-27T20:15:00"}`, "at"},
+		{"day for a time", `{"name":"Ada","at":"2026-11-27"}`, "at"},
 		{"no time", `{"name":"Ada","at":"tomorrow"}`, "at"},
 		{"too many items", `{"name":"Ada","seats":[` + strings.TrimSuffix(strings.Repeat(`{"label":"A"},`, 11), ",") + `]}`, "seats"},
 		{"deep", `{"name":` + strings.Repeat("[", 100_000) + `}`, "name" + strings.Repeat("[0]", 32)},
@@ -244,6 +261,9 @@ func TestBrokenInputIsNamedAndNeverFails(t *testing.T) {
 			if p.Violations != nil && strings.Contains(p.Violations[0].Message, leak) {
 				t.Errorf("%s: Go shows through: %s", c.name, w.Body)
 			}
+		}
+		if c.field == "at" && (len(p.Violations) == 0 || !strings.Contains(p.Violations[0].Message, "with an offset")) {
+			t.Errorf("%s: nobody says what a time lacks: %s", c.name, w.Body)
 		}
 	}
 	if len(d.handled) != 0 {
@@ -263,6 +283,7 @@ func TestParametersAndHeadersAreCheckedLikeBodies(t *testing.T) {
 		{"invalid UTF-8 in a parameter", specimenPath + "?q=%ff", "", "q"},
 		{"U+0000 in a parameter's name", specimenPath + "?q%00=1", "", "query"},
 		{"broken escape", specimenPath + "?q=%zz", "", "query"},
+		{"given twice", specimenPath + "?q=a&limit=1&q=b", "", "q"},
 		{"no UUID in the path", "/api/v1/specimens/7", "", "id"},
 		{"U+0000 in the path", "/api/v1/specimens/a%00b", "", "path"},
 		{"invalid UTF-8 in the path", "/api/v1/specimens/%ff", "", "path"},

@@ -227,17 +227,23 @@ func finishWrite(call *Call, version int64, replayed bool) {
 	}
 }
 
+// Additions are places to add to a reservation.
+type Additions struct {
+	Seats []SeatChoice `json:"seats,omitempty" maxItems:"10000" doc:"Seats to add" example:"[{\"label\":\"Stalls-A-8\"}]"`
+	Areas []AreaChoice `json:"areas,omitempty" maxItems:"1000" doc:"Places of areas to add"`
+}
+
+// Removals are places to give back.
+type Removals struct {
+	Seats []SeatRemoval `json:"seats,omitempty" maxItems:"10000" doc:"Seats to give back" example:"[{\"label\":\"Stalls-A-7\"}]"`
+	Areas []AreaRemoval `json:"areas,omitempty" maxItems:"1000" doc:"Places of areas to give back"`
+}
+
 type changeInput struct {
 	ReservationID uuid.UUID `path:"reservationId" format:"uuid" doc:"The reservation" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d62"`
 	Body          struct {
-		Add *struct {
-			Seats []SeatChoice `json:"seats,omitempty" maxItems:"10000" doc:"Seats to add" example:"[{\"label\":\"Stalls-A-8\"}]"`
-			Areas []AreaChoice `json:"areas,omitempty" maxItems:"1000" doc:"Places of areas to add"`
-		} `json:"add,omitempty" doc:"What to add"`
-		Remove *struct {
-			Seats []SeatRemoval `json:"seats,omitempty" maxItems:"10000" doc:"Seats to give back" example:"[{\"label\":\"Stalls-A-7\"}]"`
-			Areas []AreaRemoval `json:"areas,omitempty" maxItems:"1000" doc:"Places of areas to give back"`
-		} `json:"remove,omitempty" doc:"What to give back"`
+		Add    *Additions `json:"add,omitempty" doc:"What to add"`
+		Remove *Removals  `json:"remove,omitempty" doc:"What to give back"`
 	}
 }
 
@@ -300,13 +306,14 @@ func seesAll(c *boxoffice.Caller) bool {
 }
 
 func (a *API) readReservation(ctx context.Context, call *Call, in *reservationInput) (*readReservationOutput, error) {
+	var organisation uuid.UUID
 	customer := call.Caller.CustomerID
 	if seesAll(&call.Caller) {
-		customer = ""
+		organisation, customer = call.Caller.OrganisationID, ""
 	} else if customer == "" {
 		return nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such reservation.")
 	}
-	view, err := a.opts.Store.ReadReservation(ctx, customer, in.ReservationID)
+	view, err := a.opts.Store.ReadReservation(ctx, organisation, customer, in.ReservationID)
 	if err != nil {
 		return nil, err
 	}
@@ -334,8 +341,7 @@ func (a *API) listReservations(ctx context.Context, call *Call, in *listReservat
 		CustomerID: in.CustomerID, Limit: in.Limit + 1,
 	}
 	if !seesAll(&call.Caller) {
-		switch {
-		case call.Caller.CustomerID == "" || (in.CustomerID != "" && in.CustomerID != call.Caller.CustomerID):
+		if call.Caller.CustomerID == "" || (in.CustomerID != "" && in.CustomerID != call.Caller.CustomerID) {
 			return nil, boxoffice.Refuse(boxoffice.CodeForbidden, "Seeing other people's reservations needs the scope %s or %s.",
 				boxoffice.ScopeReservationsStaff, boxoffice.ScopeSalesRead)
 		}

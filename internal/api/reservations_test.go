@@ -376,3 +376,74 @@ func TestFiftyRequestsWithOneKeyMakeOneReservation(t *testing.T) {
 		t.Fatal(n, len(bodies), err)
 	}
 }
+
+func TestSellingFromABlock(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	show := fixture.Show(t, s.store, fixture.Options{})
+	path, a, b := "/shows/"+show.ID.String(), show.Seats[0].Label, show.Seats[1].Label
+	block := s.must("POST", path+"/seats/block", `{"seats":[{"label":"`+a+`"},{"label":"`+b+`"}],"reason":"house seats"}`).text("blockId")
+	from := func(block string, seat string) string {
+		return strings.TrimSuffix(held(show.ID, seat), "}") + `,"customerId":"friend of the house","fromBlockId":"` + block + `"}`
+	}
+	if r := s.ask("POST", "/reservations", from(block, a), as(uuid.NewString())...); r.Code != 403 {
+		t.Error("a customer sells from a block:", r.Code, r.Body)
+	}
+	if r := s.ask("POST", "/reservations", from(uuid.NewString(), a)); r.Code != 404 || r.text("code") != "NOT_FOUND" {
+		t.Error("a block that is not there:", r.Code, r.Body)
+	}
+	sold := s.ask("POST", "/reservations", from(block, a))
+	if sold.Code != 201 {
+		t.Fatal(sold.Code, sold.Body)
+	}
+	if r := s.ask("POST", path+"/seats/unblock", `{"blockId":"`+block+`"}`); r.Code != 409 || r.field("unavailableSeats.0.label") != a {
+		t.Error("a block is opened while a seat of it is being sold:", r.Code, r.Body)
+	}
+	// Given back, the seat is the block's again, and nobody else's.
+	s.must("DELETE", "/reservations/"+sold.text("reservationId"), "")
+	if r := s.ask("POST", "/reservations", held(show.ID, a), as(uuid.NewString())...); r.Code != 409 || r.field("unavailableSeats.0.status") != "blocked" {
+		t.Error(r.Code, r.Body)
+	}
+	s.must("POST", path+"/seats/unblock", `{"blockId":"`+block+`"}`)
+	if r := s.ask("POST", "/reservations", held(show.ID, a, b), as(uuid.NewString())...); r.Code != 201 {
+		t.Error(r.Code, r.Body)
+	}
+}
+
+func TestStaffOfAnotherOrganisationFindNothing(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := openOn(t, db)
+	show := fixture.Show(t, s.store, fixture.Options{})
+	ada := as(uuid.NewString())
+	path := "/reservations/" + s.must("POST", "/reservations", held(show.ID, show.Seats[0].Label), ada...).text("reservationId")
+	const key = "the key of another organisation"
+	pool := db.Pool("")
+	other := uuid.New()
+	if _, err := pool.Exec(t.Context(), "insert into organisations (organisation_id, name) values ($1, 'Other')", other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), "insert into api_keys (api_key_id, organisation_id, name, prefix, hash, scopes) values (gen_random_uuid(), $1, 'o', 'o', $2, '{admin}')",
+		other, boxoffice.HashAPIKey(key)); err != nil {
+		t.Fatal(err)
+	}
+	for _, ask := range []struct{ method, path, body string }{
+		{"GET", path, ""},
+		{"DELETE", path, ""},
+		{"POST", path + "/extend", ""},
+		{"PATCH", path, `{"add":{"seats":[{"label":"` + show.Seats[1].Label + `"}]}}`},
+		{"POST", "/reservations", strings.TrimSuffix(held(show.ID, show.Seats[2].Label), "}") + `,"customerId":"c"}`},
+		{"POST", "/shows/" + show.ID.String() + "/pause", ""},
+		{"POST", "/shows/" + show.ID.String() + "/seats/block", `{"seats":[{"label":"` + show.Seats[3].Label + `"}],"reason":"r"}`},
+	} {
+		if r := s.ask(ask.method, ask.path, ask.body, "X-API-Key", key); r.Code != 404 {
+			t.Errorf("%s %s: %d %s", ask.method, ask.path, r.Code, r.Body)
+		}
+	}
+	if r := s.ask("GET", "/reservations", "", "X-API-Key", key); len(r.list("reservations")) != 0 {
+		t.Error(r.Body)
+	}
+	if r := s.ask("GET", path, "", ada...); r.text("status") != "active" {
+		t.Error(r.Body)
+	}
+}

@@ -63,17 +63,17 @@ func (a *API) registerShows() {
 		Headers: version,
 	}, a.amendShow)
 	for _, v := range []struct {
-		verb, summary, description string
-		to                         boxoffice.ShowStatus
+		verb                 boxoffice.ShowVerb
+		summary, description string
 	}{
-		{"publish", "Publish a show", "Puts a draft on sale, within its sale window. Its event is published with it.", boxoffice.ShowOnSale},
-		{"pause", "Pause sales", "No new holds and extensions. Holds that are live may be paid until they end.", boxoffice.ShowPaused},
-		{"resume", "Resume sales", "Ends a pause.", boxoffice.ShowOnSale},
-		{"cancel", "Cancel a show", "For good: no more holds, no more sales.", boxoffice.ShowCancelled},
+		{boxoffice.PublishShow, "Publish a show", "Puts a draft on sale, within its sale window. Its event is published with it."},
+		{boxoffice.PauseShow, "Pause sales", "No new holds and extensions. Holds that are live may be paid until they end."},
+		{boxoffice.ResumeShow, "Resume sales", "Ends a pause."},
+		{boxoffice.CancelShow, "Cancel a show", "For good: no more holds, no more sales."},
 	} {
-		set := boxoffice.SetShowStatus{To: v.to, Verb: v.verb}
+		set := boxoffice.SetShowStatus{Verb: v.verb}
 		register(a, Operation{
-			ID: v.verb + "Show", Method: http.MethodPost, Path: "/shows/{showId}/" + v.verb, Tag: "Organisers", Scopes: write,
+			ID: string(v.verb) + "Show", Method: http.MethodPost, Path: "/shows/{showId}/" + string(v.verb), Tag: "Organisers", Scopes: write,
 			Summary: v.summary, Description: v.description + " Asking for what is already so changes nothing and succeeds.",
 			Codes:   []boxoffice.Code{boxoffice.CodeNotFound, boxoffice.CodeConflict, boxoffice.CodeLockTimeout},
 			Headers: version, Status: http.StatusOK,
@@ -83,7 +83,7 @@ func (a *API) registerShows() {
 				return nil, err
 			}
 			finishWrite(call, done.Version, done.Replayed)
-			return &showStatusOutput{ShowState{in.ShowID, string(set.To), done.Version}}, nil
+			return &showStatusOutput{ShowState{in.ShowID, string(v.verb.To()), done.Version}}, nil
 		})
 	}
 	register(a, Operation{

@@ -70,7 +70,7 @@ type Caller struct {
 // Actor is the caller as the rules and the change log see it: by the id of the
 // customer, or by the API key's prefix, never by a name.
 func (c *Caller) Actor() Actor {
-	a := Actor{CustomerID: c.CustomerID, Staff: c.Has(ScopeReservationsStaff), Name: c.CustomerID}
+	a := Actor{CustomerID: c.CustomerID, Staff: c.Has(ScopeReservationsStaff), Name: c.CustomerID, OrganisationID: c.OrganisationID}
 	if c.KeyPrefix != "" {
 		a.Name = "key:" + c.KeyPrefix
 	}

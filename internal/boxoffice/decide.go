@@ -104,7 +104,15 @@ type Remembered struct {
 type Actor struct {
 	CustomerID string // "" for staff without a customer and for the system
 	Staff      bool   // has the scope reservations:staff
-	Name       string // for the log: customer id, key prefix or "system"
+	// OrganisationID is whose staff it is: shows of others do not exist for
+	// them. Zero: nobody's, the system itself.
+	OrganisationID uuid.UUID
+	Name           string // for the log: customer id, key prefix or "system"
+}
+
+// foreign says whether the actor is staff of another organisation.
+func (a *Actor) foreign(t *Terms) bool {
+	return a.Staff && a.OrganisationID != uuid.Nil && a.OrganisationID != t.OrganisationID
 }
 
 // Doer is one kind of command. The kinds are in the files of their nouns.
@@ -230,7 +238,7 @@ func (b *batch) run(cmd *Command) Outcome {
 			return Outcome{Receipt: r.Receipt, Replayed: true}
 		}
 	}
-	if b.Terms == nil {
+	if b.Terms == nil || cmd.Actor.foreign(b.Terms) {
 		return Outcome{Err: Refuse(CodeNotFound, "There is no such show.")}
 	}
 	b.cmd, b.n, b.out = cmd, 0, Receipt{At: b.Now}

@@ -192,7 +192,7 @@ func command(actor string, w []string) Command {
 	case "amend":
 		cmd.Do = amendment(opts)
 	case "publish", "pause", "resume", "cancel":
-		cmd.Do = &SetShowStatus{Verb: verb}
+		cmd.Do = &SetShowStatus{Verb: ShowVerb(verb)}
 	default:
 		panic("no such verb: " + verb)
 	}

@@ -102,22 +102,33 @@ func (t *Terms) price(category, ticketType string) (int64, bool) {
 
 // SetShowStatus publishes, pauses, resumes or cancels a show. Asking for what
 // is already so changes nothing and succeeds.
-type SetShowStatus struct {
-	To   ShowStatus // on_sale, paused or cancelled
-	Verb string     // publish, pause, resume, cancel: for the log and for refusals
-}
+type SetShowStatus struct{ Verb ShowVerb }
+
+// ShowVerb is what an organiser does to a show's status.
+type ShowVerb string
+
+// The verbs.
+const (
+	PublishShow ShowVerb = "publish"
+	PauseShow   ShowVerb = "pause"
+	ResumeShow  ShowVerb = "resume"
+	CancelShow  ShowVerb = "cancel"
+)
 
 // showVerbs is the closed table of a show's transitions.
-var showVerbs = map[string]struct {
+var showVerbs = map[ShowVerb]struct {
 	From []ShowStatus
 	To   ShowStatus
 	Type ChangeType
 }{
-	"publish": {[]ShowStatus{ShowDraft}, ShowOnSale, ShowPublished},
-	"pause":   {[]ShowStatus{ShowOnSale}, ShowPaused, ShowPausedChange},
-	"resume":  {[]ShowStatus{ShowPaused}, ShowOnSale, ShowResumed},
-	"cancel":  {[]ShowStatus{ShowDraft, ShowOnSale, ShowPaused}, ShowCancelled, ShowCancelledChange},
+	PublishShow: {[]ShowStatus{ShowDraft}, ShowOnSale, ShowPublished},
+	PauseShow:   {[]ShowStatus{ShowOnSale}, ShowPaused, ShowPausedChange},
+	ResumeShow:  {[]ShowStatus{ShowPaused}, ShowOnSale, ShowResumed},
+	CancelShow:  {[]ShowStatus{ShowDraft, ShowOnSale, ShowPaused}, ShowCancelled, ShowCancelledChange},
 }
+
+// To is the status that the verb leads to.
+func (v ShowVerb) To() ShowStatus { return showVerbs[v].To }
 
 func (c *SetShowStatus) decide(b *batch) *Error {
 	t := b.Terms
@@ -130,10 +141,8 @@ func (c *SetShowStatus) decide(b *batch) *Error {
 	case !slices.Contains(verb.From, t.Status):
 		return Refuse(CodeConflict, "A show that is %s cannot be taken through %q.", t.Status, c.Verb)
 	}
-	if c.Verb == "publish" {
-		if !b.Now.Before(t.End()) {
-			return Refuse(CodeConflict, "The show is over; move startsAt first.")
-		}
+	if c.Verb == PublishShow && !b.Now.Before(t.End()) {
+		return Refuse(CodeConflict, "The show is over; move startsAt first.")
 	}
 	next := *t
 	next.Status = verb.To

@@ -1,5 +1,5 @@
-// Package config reads Rowlock's settings: from the environment and, with more
-// weight, from flags. It is the only package besides cmd/api that may.
+// Package config is Rowlock's settings. cmd/api, which alone reads flags and the
+// environment, looks their texts up; this package says what they mean.
 //
 // A setting is a field of [Config]; its tags are all there is to say about it,
 // and make the flag, the check, the default and the line of the help:
@@ -22,11 +22,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-// Config is every setting. The zero value is not useful; see [Load] and
-// [Default].
+// Config is every setting. The zero value is not useful; see [Load].
 type Config struct {
 	Env  string `env:"ENV" default:"production" oneof:"development,production" help:"Where this runs. Production refuses what is only safe on a developer's machine."`
 	Addr string `env:"ADDR" default:"localhost:8080" help:"Host and port to serve HTTP on."`
@@ -73,11 +73,10 @@ type Config struct {
 // Development reports whether this runs on a developer's machine.
 func (c *Config) Development() bool { return c.Env == "development" }
 
-// LaneURL, DirectURL, ReplicaURL and MigrateURL are the settings of the same
-// names with their defaults followed.
+// LaneURL, DirectURL and MigrateURL are the settings of the same names with
+// their defaults followed.
 func (c *Config) LaneURL() string    { return cmp.Or(c.DatabaseLaneURL, c.DatabaseURL) }
 func (c *Config) DirectURL() string  { return cmp.Or(c.DatabaseDirectURL, c.DatabaseURL) }
-func (c *Config) ReplicaURL() string { return cmp.Or(c.DatabaseReplicaURL, c.DatabaseURL) }
 func (c *Config) MigrateURL() string { return cmp.Or(c.MigrateDatabaseURL, c.DirectURL()) }
 
 // Level is LogLevel for slog.
@@ -119,82 +118,72 @@ func (c *Config) check() (bad []string) {
 	return bad
 }
 
-// Default is the configuration of an empty environment.
-func Default() Config {
+// Load reads every setting by lookup, which returns the text that was given for
+// a variable, if any. The error names every bad setting, one a line.
+func Load(lookup func(env string) (text string, given bool)) (Config, error) {
 	var c Config
-	c.fill(func(f setting) (string, bool) { return f.fallback, f.fallback != "" })
-	return c
-}
-
-// Load reads the settings by getenv (os.Getenv) and from args such as
-// --addr=:9090, --addr :9090 or --jobs, and returns the arguments that are no
-// flags. Flags win. The error names every bad setting, one a line.
-func Load(args []string, getenv func(string) string) (c Config, rest []string, err error) {
-	flags, rest, bad := parseFlags(args)
-	bad = append(bad, c.fill(func(f setting) (string, bool) {
-		if v, ok := flags[f.env]; ok {
-			return v, true
+	var bad []string
+	v := reflect.ValueOf(&c).Elem()
+	for i, s := range Settings() {
+		text, given := lookup(s.Env)
+		if !given && s.Default == "" {
+			continue
 		}
-		if v := getenv(f.env); v != "" {
-			return v, true
+		if !given {
+			text = s.Default
 		}
-		return f.fallback, f.fallback != ""
-	})...)
+		if problem := s.set(v.Field(i), text); problem != "" {
+			shown := strconv.Quote(text)
+			if s.secret {
+				shown = "the value"
+			}
+			bad = append(bad, fmt.Sprintf("%s: %s %s", s.Env, shown, problem))
+		}
+	}
 	bad = append(bad, c.check()...)
 	if len(bad) > 0 {
 		slices.Sort(bad)
-		return Config{}, nil, fmt.Errorf("bad settings:\n  %s", strings.Join(slices.Compact(bad), "\n  "))
+		return Config{}, fmt.Errorf("bad settings:\n  %s", strings.Join(bad, "\n  "))
 	}
-	return c, rest, nil
+	return c, nil
 }
 
-// fill sets every field to the text that value finds for it.
-func (c *Config) fill(value func(setting) (string, bool)) (bad []string) {
-	v := reflect.ValueOf(c).Elem()
-	for i, f := range settings {
-		text, ok := value(f)
-		if !ok {
-			continue
-		}
-		if problem := f.set(v.Field(i), text); problem != "" {
-			shown := strconv.Quote(text)
-			if f.secret {
-				shown = "the value"
-			}
-			bad = append(bad, fmt.Sprintf("%s: %s %s", f.env, shown, problem))
-		}
+// Setting is a field of [Config], as its tags describe it.
+type Setting struct {
+	Env     string // the variable: LANE_BATCH_MAX
+	Flag    string // lane-batch-max
+	Default string
+	Help    string   // a sentence
+	OneOf   []string // the values it may have; nil: any
+	Type    string   // bool, number, duration or string
+
+	min, max string
+	secret   bool
+}
+
+// Settings returns every setting, in the order of [Config].
+var Settings = sync.OnceValue(func() (all []Setting) {
+	types := map[reflect.Kind]string{
+		reflect.Bool: "bool", reflect.Int: "number", reflect.Float64: "number", reflect.Int64: "duration", reflect.String: "string", reflect.Slice: "string",
 	}
-	return bad
-}
-
-// setting is a field of Config, as its tags describe it.
-type setting struct {
-	env, flag, fallback, help string
-	oneof                     []string
-	min, max                  string
-	secret, toggle            bool
-}
-
-var settings = func() (all []setting) {
 	for f := range reflect.TypeFor[Config]().Fields() {
-		s := setting{
-			env: f.Tag.Get("env"), fallback: f.Tag.Get("default"), help: f.Tag.Get("help"),
-			min: f.Tag.Get("min"), max: f.Tag.Get("max"),
-			secret: f.Tag.Get("secret") != "", toggle: f.Type.Kind() == reflect.Bool,
+		s := Setting{
+			Env: f.Tag.Get("env"), Default: f.Tag.Get("default"), Help: f.Tag.Get("help"), Type: types[f.Type.Kind()],
+			min: f.Tag.Get("min"), max: f.Tag.Get("max"), secret: f.Tag.Get("secret") != "",
 		}
-		s.flag = strings.ToLower(strings.ReplaceAll(s.env, "_", "-"))
-		if oneof := f.Tag.Get("oneof"); oneof != "" {
-			s.oneof = strings.Split(oneof, ",")
+		s.Flag = strings.ToLower(strings.ReplaceAll(s.Env, "_", "-"))
+		if oneOf := f.Tag.Get("oneof"); oneOf != "" {
+			s.OneOf = strings.Split(oneOf, ",")
 		}
 		all = append(all, s)
 	}
 	return all
-}()
+})
 
 // set parses text into the field, or says what is wrong with it.
-func (s *setting) set(field reflect.Value, text string) (problem string) {
-	if s.oneof != nil && !slices.Contains(s.oneof, text) {
-		return "must be " + strings.Join(s.oneof, " or ")
+func (s *Setting) set(field reflect.Value, text string) (problem string) {
+	if s.OneOf != nil && !slices.Contains(s.OneOf, text) {
+		return "must be " + strings.Join(s.OneOf, " or ")
 	}
 	switch field.Interface().(type) {
 	case string:
@@ -240,38 +229,4 @@ func (s *setting) set(field reflect.Value, text string) (problem string) {
 		}
 	}
 	return ""
-}
-
-// parseFlags takes the flags out of args. "--" ends them.
-func parseFlags(args []string) (flags map[string]string, rest, bad []string) {
-	flags = map[string]string{}
-	for len(args) > 0 {
-		arg := args[0]
-		args = args[1:]
-		if arg == "--" {
-			return flags, append(rest, args...), bad
-		}
-		name, isFlag := strings.CutPrefix(arg, "-")
-		if !isFlag || name == "" {
-			rest = append(rest, arg)
-			continue
-		}
-		name, value, given := strings.Cut(strings.TrimPrefix(name, "-"), "=")
-		i := slices.IndexFunc(settings, func(s setting) bool { return s.flag == name })
-		switch {
-		case i < 0:
-			bad = append(bad, "--"+name+": no such flag")
-			continue
-		case given:
-		case settings[i].toggle:
-			value = "true"
-		case len(args) == 0:
-			bad = append(bad, "--"+name+": needs a value")
-			continue
-		default:
-			value, args = args[0], args[1:]
-		}
-		flags[settings[i].env] = value
-	}
-	return flags, rest, bad
 }

@@ -8,57 +8,42 @@ import (
 	"time"
 )
 
-func env(pairs ...string) func(string) string {
+// given is a lookup in pairs of a variable and its text.
+func given(pairs ...string) func(string) (string, bool) {
 	m := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
 		m[pairs[i]] = pairs[i+1]
 	}
-	return func(name string) string { return m[name] }
+	return func(name string) (string, bool) { text, ok := m[name]; return text, ok }
 }
 
 const secret = "0123456789abcdef0123456789abcdef"
 
-func TestFlagsOverrideTheEnvironmentAndTheRestIsReturned(t *testing.T) {
+func TestLoadReadsEachTypeAndLeavesTheRestAtItsDefault(t *testing.T) {
 	t.Parallel()
-	c, rest, err := Load(
-		[]string{"--addr", ":9090", "apikey", "--jobs=false", "-lanes=8", "--trust-proxy", "create", "--", "--name"},
-		env("ENV", "development", "ADDR", ":1", "CORS_ORIGINS", "https://a.example, https://b.example", "SHUTDOWN_TIMEOUT", "5s", "RATE_LIMIT", "0.5"))
+	c, err := Load(given("SESSION_SECRET", secret, "ADDR", "", "JOBS", "false", "LANES", "8", "RATE_LIMIT", "0.5", "SHUTDOWN_TIMEOUT", "5s",
+		"CORS_ORIGINS", "https://a.example, https://b.example,"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Addr != ":9090" || c.Jobs || c.Lanes != 8 || !c.TrustProxy || c.ShutdownTimeout != 5*time.Second || c.RateLimit != 0.5 ||
+	if c.SessionSecret != secret || c.Addr != "" || c.Jobs || c.Lanes != 8 || c.RateLimit != 0.5 || c.ShutdownTimeout != 5*time.Second ||
 		fmt.Sprint(c.CORSOrigins) != "[https://a.example https://b.example]" {
-		t.Errorf("got %v", c)
+		t.Errorf("given: %v", c)
 	}
-	if got := strings.Join(rest, " "); got != "apikey create --name" {
-		t.Errorf("rest %q", got)
-	}
-}
-
-func TestDefaultsAreWhatAnEmptyEnvironmentGives(t *testing.T) {
-	t.Parallel()
-	c, _, err := Load(nil, env("SESSION_SECRET", secret))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.SessionSecret = ""
-	if fmt.Sprint(c) != fmt.Sprint(Default()) {
-		t.Errorf("got %v, want %v", c, Default())
-	}
-	if c.Addr != "localhost:8080" || c.Env != "production" || c.AuthMode != "jwt" || !c.Jobs || c.Lanes != 4 || c.LaneBatchMax != 256 || c.Level() != slog.LevelInfo {
-		t.Errorf("unexpected defaults: %v", c)
+	if c.Env != "production" || c.AuthMode != "jwt" || c.LaneBatchMax != 256 || c.SessionLife != 30*24*time.Hour || c.DatabaseURL != "" || c.Level() != slog.LevelInfo {
+		t.Errorf("not given: %v", c)
 	}
 }
 
 func TestOneErrorNamesEveryBadSetting(t *testing.T) {
 	t.Parallel()
-	_, _, err := Load([]string{"--nonsense", "--lanes=1.5", "--addr"}, env(
-		"ENV", "staging", "AUTH_MODE", "none", "LANE_BATCH_MAX", "0", "SESSION_LIFE", "a while", "JOBS", "maybe",
+	_, err := Load(given(
+		"LANES", "1.5", "ENV", "staging", "AUTH_MODE", "none", "LANE_BATCH_MAX", "0", "SESSION_LIFE", "a while", "JOBS", "maybe",
 		"SHUTDOWN_TIMEOUT", "-1s", "RATE_LIMIT", "NaN", "JWT_SECRET", "short"))
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, name := range []string{"--nonsense", "--addr", "LANES", "ENV", "AUTH_MODE", "LANE_BATCH_MAX", "SESSION_LIFE", "JOBS", "SHUTDOWN_TIMEOUT", "RATE_LIMIT", "JWT_SECRET"} {
+	for _, name := range []string{"LANES", "ENV", "AUTH_MODE", "LANE_BATCH_MAX", "SESSION_LIFE", "JOBS", "SHUTDOWN_TIMEOUT", "RATE_LIMIT", "JWT_SECRET"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not named in: %v", name, err)
 		}
@@ -70,11 +55,11 @@ func TestOneErrorNamesEveryBadSetting(t *testing.T) {
 
 func TestProductionRefusesWhatIsOnlySafeAtHome(t *testing.T) {
 	t.Parallel()
-	_, _, err := Load(nil, env("AUTH_MODE", "mock"))
+	_, err := Load(given("AUTH_MODE", "mock"))
 	if err == nil || !strings.Contains(err.Error(), "AUTH_MODE") || !strings.Contains(err.Error(), "SESSION_SECRET") {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err := Load(nil, env("AUTH_MODE", "mock", "ENV", "development")); err != nil {
+	if _, err := Load(given("AUTH_MODE", "mock", "ENV", "development")); err != nil {
 		t.Errorf("development refuses too: %v", err)
 	}
 }
@@ -82,7 +67,7 @@ func TestProductionRefusesWhatIsOnlySafeAtHome(t *testing.T) {
 func TestURLsFallBackOnOneAnother(t *testing.T) {
 	t.Parallel()
 	c := Config{DatabaseURL: "a"}
-	if c.LaneURL() != "a" || c.DirectURL() != "a" || c.ReplicaURL() != "a" || c.MigrateURL() != "a" {
+	if c.LaneURL() != "a" || c.DirectURL() != "a" || c.MigrateURL() != "a" {
 		t.Error("DATABASE_URL is not the default of all")
 	}
 	c.DatabaseDirectURL = "b"
@@ -94,13 +79,12 @@ func TestURLsFallBackOnOneAnother(t *testing.T) {
 func TestEverySettingIsDocumentedAndNoSecretIsPrinted(t *testing.T) {
 	t.Parallel()
 	help := Help()
-	for _, s := range settings {
-		if s.env == "" || !strings.HasSuffix(s.help, ".") || !strings.Contains(help, "`"+s.env+"`") {
-			t.Errorf("setting %q is not documented", s.env)
+	for _, s := range Settings() {
+		if s.Env == "" || s.Type == "" || !strings.HasSuffix(s.Help, ".") || !strings.Contains(help, "`"+s.Env+"`") {
+			t.Errorf("setting %q is not documented", s.Env)
 		}
 	}
-	c := Default()
-	c.JWTSecret, c.DatabaseURL = secret, "postgres://u:hunter2@h/d"
+	c := Config{JWTSecret: secret, DatabaseURL: "postgres://u:hunter2@h/d"}
 	var logged strings.Builder
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("starting", "config", c)
 	for _, text := range []string{c.String(), fmt.Sprintf("%v %+v %s", c, c, &c), logged.String()} {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Help is the table of all settings, in Markdown: the text of "rowlock help"
-// and of the docs.
+// Help is the table of all settings, in Markdown: the text of "rowlock
+// settings" and of docs/settings.md.
 func Help() string {
 	var b strings.Builder
 	b.WriteString("| variable | flag | default | meaning |\n| --- | --- | --- | --- |\n")
-	for _, s := range settings {
+	for _, s := range Settings() {
 		fallback := ""
-		if s.fallback != "" {
-			fallback = "`" + s.fallback + "`"
+		if s.Default != "" {
+			fallback = "`" + s.Default + "`"
 		}
-		help := s.help
-		if s.oneof != nil {
-			help += " One of: " + strings.Join(s.oneof, ", ") + "."
+		help := s.Help
+		if s.OneOf != nil {
+			help += " One of: " + strings.Join(s.OneOf, ", ") + "."
 		}
-		fmt.Fprintf(&b, "| `%s` | `--%s` | %s | %s |\n", s.env, s.flag, fallback, help)
+		fmt.Fprintf(&b, "| `%s` | `--%s` | %s | %s |\n", s.Env, s.Flag, fallback, help)
 	}
 	return b.String()
 }
@@ -31,12 +31,12 @@ func Help() string {
 func (c Config) String() string {
 	var b strings.Builder
 	v := reflect.ValueOf(c)
-	for i, s := range settings {
+	for i, s := range Settings() {
 		text := fmt.Sprint(v.Field(i))
 		if s.secret && text != "" {
 			text = "(set)"
 		}
-		fmt.Fprintf(&b, "%s=%s\n", s.env, text)
+		fmt.Fprintf(&b, "%s=%s\n", s.Env, text)
 	}
 	return b.String()
 }

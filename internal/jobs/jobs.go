@@ -102,8 +102,8 @@ func New(cfg Config) (*Jobs, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &expireReservations{store: cfg.Store, metrics: cfg.Metrics, turns: newTurns(cfg.Workers)})
 	river.AddWorker(workers, &sweepReservations{store: cfg.Store, metrics: cfg.Metrics})
-	river.AddWorker(workers, &purgeIdempotencyKeys{store: cfg.Store})
-	river.AddWorker(workers, &purgeSessions{store: cfg.Store})
+	river.AddWorker(workers, &purge[PurgeIdempotencyKeysArgs]{batch: cfg.Store.PurgeIdempotencyKeys})
+	river.AddWorker(workers, &purge[PurgeSessionsArgs]{batch: cfg.Store.PurgeSessions})
 
 	client, err := river.NewClient(riverpgxv5.New(cfg.Pool), &river.Config{
 		Logger:  cfg.Log,
@@ -136,10 +136,11 @@ func New(cfg Config) (*Jobs, error) {
 }
 
 // every makes a chore that runs at regular intervals in one of all processes,
-// at once when a process becomes the leader.
+// at once when a process becomes the leader. One that failed is not tried
+// again: the next is on its way.
 func every(interval time.Duration, args river.JobArgs) *river.PeriodicJob {
 	return river.NewPeriodicJob(river.PeriodicInterval(interval),
-		func() (river.JobArgs, *river.InsertOpts) { return args, nil },
+		func() (river.JobArgs, *river.InsertOpts) { return args, &river.InsertOpts{MaxAttempts: 1} },
 		&river.PeriodicJobOpts{ID: args.Kind(), RunOnStart: true})
 }
 

@@ -102,10 +102,6 @@ type SweepReservationsArgs struct{}
 // Kind implements [river.JobArgs].
 func (SweepReservationsArgs) Kind() string { return "reservations_sweep" }
 
-// InsertOpts implements [river.JobArgsWithInsertOpts]. A sweep that failed is
-// not tried again: the next one is on its way.
-func (SweepReservationsArgs) InsertOpts() river.InsertOpts { return river.InsertOpts{MaxAttempts: 1} }
-
 type sweepReservations struct {
 	river.WorkerDefaults[SweepReservationsArgs]
 	store   *store.Store

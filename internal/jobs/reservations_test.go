@@ -16,6 +16,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/fixture"
 	"github.com/rowlock/rowlock/internal/pgtest"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/telemetry"
@@ -41,30 +42,18 @@ func newHouse(t *testing.T, scheduled bool) *house {
 	t.Helper()
 	h := &house{t: t, db: pgtest.New(t)}
 	h.super = h.db.Pool("")
-	cfg := store.Config{URL: h.db.URL(store.RoleApp), LaneURL: h.db.URL(store.RoleLane)}
-	if scheduled {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	h.ctx = ctx
+	t.Cleanup(cancel)
+	h.store = fixture.On(t, h.db, func(cfg *store.Config) {
+		if !scheduled {
+			return
+		}
 		scheduler, err := NewScheduler(slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg.Jobs = scheduler
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	h.ctx = ctx
-	t.Cleanup(cancel)
-	var err error
-	if h.store, err = store.Open(ctx, cfg); err != nil {
-		t.Fatal(err)
-	}
-	running, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- h.store.Run(running) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		h.store.Close()
 	})
 	return h
 }
@@ -93,15 +82,8 @@ func read[T any](h *house, sql string, args ...any) T {
 // show makes a stock of 100 places.
 func (h *house) show() (show, area uuid.UUID) {
 	h.t.Helper()
-	org, event := boxoffice.DefaultOrganisationID, store.NewID()
-	show, area = store.NewID(), store.NewID()
-	h.exec(`insert into events (event_id, organisation_id, kind, title) values ($1, $2, 'concert', 'e')`, event, org)
-	h.exec(`insert into shows (show_id, organisation_id, event_id, status, starts_at, time_zone, currency)
-	        values ($1, $2, $3, 'on_sale', now() + interval '30 days', 'UTC', 'EUR')`, show, org, event)
-	h.exec(`insert into show_heads (show_id, organisation_id) values ($1, $2)`, show, org)
-	h.exec(`insert into show_prices (show_id, category, ticket_type, organisation_id, amount_minor) values ($1, 'A', 'standard', $2, 2500)`, show, org)
-	h.exec(`insert into show_areas (show_id, area_no, organisation_id, area_id, name, category, capacity) values ($1, 0, $2, $3, 'Floor', 'A', 100)`, show, org, area)
-	return show, area
+	made := fixture.Show(h.t, h.store, fixture.Options{Floor: 100})
+	return made.ID, made.Areas[0].ID
 }
 
 // hold holds one place of the area for so many seconds.
@@ -290,8 +272,8 @@ func TestSweepRunsByItself(t *testing.T) {
 	h.overdue(show, time.Hour)
 	_, events, start := h.jobs(Config{})
 	start()
-	if e := h.next(events, SweepReservationsArgs{}.Kind()); e.Kind != river.EventKindJobCompleted || h.closed(r.ID) != "expired swept" {
-		t.Errorf("%s, %q", e.Kind, h.closed(r.ID))
+	if e := h.next(events, SweepReservationsArgs{}.Kind()); e.Kind != river.EventKindJobCompleted || e.Job.MaxAttempts != 1 || h.closed(r.ID) != "expired swept" {
+		t.Errorf("%s, %d attempts, %q", e.Kind, e.Job.MaxAttempts, h.closed(r.ID))
 	}
 }
 
@@ -475,7 +457,7 @@ func TestPurgeForgetsIdempotencyKeysAfterADay(t *testing.T) {
 	h.exec(`insert into idempotency_keys (owner, key, organisation_id, fingerprint, created_at, receipt)
 	        select 'o', gen_random_uuid(), $1, ''::bytea, clock_timestamp() - case when i > 3 then interval '25 hours' else interval '23 hours' end, '{}'
 	          from generate_series(1, $2::int + 10) i`, boxoffice.DefaultOrganisationID, purgeBatch)
-	w := &purgeIdempotencyKeys{store: h.store}
+	w := &purge[PurgeIdempotencyKeysArgs]{batch: h.store.PurgeIdempotencyKeys}
 	if err := w.Work(h.ctx, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -489,7 +471,7 @@ func TestPurgeForgetsSessionsThatEnded(t *testing.T) {
 	h := newHouse(t, false)
 	h.exec(`insert into sessions (session_id, organisation_id, customer_id, expires_at)
 	        select gen_random_uuid(), $1, 'c', clock_timestamp() + i * interval '1 minute' from generate_series(-4, 4) i where i <> 0`, boxoffice.DefaultOrganisationID)
-	w := &purgeSessions{store: h.store}
+	w := &purge[PurgeSessionsArgs]{batch: h.store.PurgeSessions}
 	if err := w.Work(h.ctx, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (p *player) play(ctx context.Context) (version int64, err error) {
 		if p.rand.IntN(2) == 0 {
 			req.AddSeats = p.seats()
 		}
-		if r, readErr := p.s.ReadReservation(ctx, "", p.hold()); readErr == nil {
+		if r, readErr := p.s.ReadReservation(ctx, uuid.Nil, "", p.hold()); readErr == nil {
 			for _, s := range r.Seats[:min(len(r.Seats), p.rand.IntN(2))] {
 				req.RemoveSeats = append(req.RemoveSeats, store.SeatRef{ID: s.SeatID})
 			}
@@ -142,7 +142,7 @@ func (p *player) play(ctx context.Context) (version int64, err error) {
 	case n < 98 && len(p.plans) > 0:
 		changed, err = p.s.AmendShow(ctx, fixture.Staff, key, organisation, p.show.ID, store.ShowAmendment{PlanID: &p.plans[p.rand.IntN(len(p.plans))]})
 	default:
-		for _, verb := range []boxoffice.SetShowStatus{{To: boxoffice.ShowPaused, Verb: "pause"}, {To: boxoffice.ShowOnSale, Verb: "resume"}} {
+		for _, verb := range []boxoffice.SetShowStatus{{Verb: boxoffice.PauseShow}, {Verb: boxoffice.ResumeShow}} {
 			changed, err = p.s.SetShowStatus(ctx, fixture.Staff, new(fixture.Key()), organisation, p.show.ID, verb)
 		}
 	}

@@ -5,6 +5,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -92,7 +93,11 @@ func minor(b Binaries) int {
 // the network.
 func choose(version string, have []int, found []Binaries, fetch func() (Binaries, error)) (Binaries, error) {
 	if version == strconv.Itoa(npmMajor) {
-		return fetch()
+		b, err := fetch()
+		if e := (*Error)(nil); errors.As(err, &e) && errors.Is(err, ErrNotFound) && len(found) > 0 {
+			e.Do = fmt.Sprintf("mend that, or do without PG=%d (there is: %s)", npmMajor, list(found))
+		}
+		return b, err
 	}
 	usable := slices.DeleteFunc(slices.Clone(found), func(b Binaries) bool {
 		return b.Major < minMajor || version != "" && strconv.Itoa(b.Major) != version
@@ -119,7 +124,7 @@ func choose(version string, have []int, found []Binaries, fetch func() (Binaries
 		return Binaries{}, &Error{
 			Kind: ErrNotFound,
 			What: fmt.Sprintf("Postgres %s was asked for (there is: %s)", version, list(found)),
-			Do:   fmt.Sprintf("install it, ask for %d, which npm has, or leave the version open", npmMajor),
+			Do:   fmt.Sprintf("install it (Rowlock needs %d or newer), ask for %d, which npm has, or leave PG unset", minMajor, npmMajor),
 		}
 	}
 	b, err := fetch()
@@ -130,6 +135,9 @@ func choose(version string, have []int, found []Binaries, fetch func() (Binaries
 			Do:   howToInstall,
 			Log:  err.Error(),
 		}
+	}
+	if e := (*Error)(nil); errors.As(err, &e) && errors.Is(err, ErrNotFound) {
+		e.What = "no Postgres server found, and " + e.What
 	}
 	return b, err
 }

@@ -2,7 +2,7 @@ package postgres
 
 import "log/slog"
 
-// Superuser is the role that owns the server. It has no password.
+// Superuser is the role that owns the server.
 const Superuser = "postgres"
 
 // Config says which server to start, and where.
@@ -16,6 +16,10 @@ type Config struct {
 	Cache string
 	// Port on 127.0.0.1; 0 takes a free one.
 	Port int
+	// Password of Superuser, and of every role that is to connect; only
+	// letters and digits. It takes effect when the data folder is made. If it
+	// is empty, everybody on this machine may be anybody: for tests.
+	Password string
 	// Version is the major version to run, empty for the best one. "18" is
 	// the npm package even where the machine has an 18 of its own.
 	Version string

@@ -10,8 +10,9 @@
 //
 // # What is worth knowing
 //
-// The server listens on 127.0.0.1 alone, with trust authentication and no unix
-// socket: it is meant for one machine with one user, never for production.
+// The server listens on 127.0.0.1 alone and has no unix socket. With a password
+// in its Config, which make run makes, whoever else is on the machine is kept
+// out; without one, as in tests, they are not. It is never for production.
 //
 // Postgres refuses to run as root. Started by root, it runs in a user
 // namespace in which it is somebody else while the files stay root's; where

@@ -14,7 +14,7 @@ var (
 	ErrNoSpace    = errors.New("no space left on the disk")
 	ErrOtherMajor = errors.New("the data folder belongs to another major version of Postgres")
 	ErrInUse      = errors.New("the data folder is in use")
-	ErrNotAllowed = errors.New("the server's user may not read the folder")
+	ErrNotAllowed = errors.New("the folder is closed to us, or to the server's user")
 )
 
 // Error says why the server did not start and what to do about it.

@@ -35,7 +35,7 @@ func lock(path string) (unlock func(), err error) {
 		return nil, &Error{
 			Kind: ErrInUse,
 			What: fmt.Sprintf("%s is in use by process %s", filepath.Dir(path), strings.TrimSpace(string(owner))),
-			Do:   "stop that one with Ctrl-C, or use another folder",
+			Do:   "stop that one with Ctrl-C, or choose another folder with DATA_DIR",
 		}
 	}
 	f.Truncate(0) // the pid is for the message above; failing to write it is harmless

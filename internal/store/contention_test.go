@@ -379,3 +379,215 @@ func TestReportedOversales(t *testing.T) {
 		r.proven(t)
 	})
 }
+
+// TestTwoInstancesWithManyShowsRefuseNobody is an ordinary evening: each
+// instance always finds some of its shows locked by the other, for moments, and
+// more of them than it has connections to wait with.
+func TestTwoInstancesWithManyShowsRefuseNobody(t *testing.T) {
+	t.Parallel()
+	r := newRush(t, 2)
+	shows := make([]fixture.Made, 40)
+	for i := range shows {
+		shows[i] = fixture.Show(t, r.stores[0], fixture.Options{Seats: 20})
+	}
+	for round := range 5 {
+		var wants []store.PlaceRequest
+		for i := range 4 * len(shows) {
+			show := shows[i/2%len(shows)]
+			seat := show.Seats[round*4+i/(2*len(shows))*2+i%2]
+			wants = append(wants, store.PlaceRequest{ShowID: show.ID, Seats: []store.SeatRef{{ID: seat.ID}}})
+		}
+		a := r.atOnce(t, wants)
+		a.won(t)
+	}
+	r.proven(t)
+}
+
+// TestRandomCommandsOnTwoInstancesKeepEveryRule mixes everything that can be
+// done to the places of a show, with holds that end meanwhile, moves between
+// two plans, and clients that send the same request twice at once.
+func TestRandomCommandsOnTwoInstancesKeepEveryRule(t *testing.T) {
+	t.Parallel()
+	r := newRush(t, 2)
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	var group sync.WaitGroup
+	var mixes []*mix
+	for range 2 {
+		m := newMix(t, r)
+		mixes = append(mixes, m)
+		for client := range 8 {
+			rng := rand.New(rand.NewPCG(seed, uint64(client)))
+			group.Go(func() {
+				for range 120 {
+					m.step(t, rng)
+				}
+			})
+		}
+	}
+	for range 3 {
+		r.proven(t) // at every moment, not only at the end
+	}
+	group.Wait()
+	r.proven(t)
+	for _, m := range mixes {
+		if m.done["place"] == 0 || m.done["change"] == 0 || m.done["extend"] == 0 || m.done["release"] == 0 || m.done["block"] == 0 ||
+			m.done["unblock"] == 0 || m.done["capacity"] == 0 || m.done["move"] == 0 {
+			t.Error("not everything happened:", m.done)
+		}
+		t.Log(m.done)
+	}
+}
+
+// mix is a show to which random things are done.
+type mix struct {
+	r     *rush
+	show  fixture.Made
+	plans [2]uuid.UUID
+
+	mu     sync.Mutex
+	holds  []*store.ReservationView
+	blocks []uuid.UUID
+	done   map[string]int // what succeeded
+}
+
+func newMix(t *testing.T, r *rush) *mix {
+	m := &mix{r: r, done: map[string]int{}}
+	m.show = fixture.Show(t, r.stores[0], fixture.Options{Seats: 44, Floor: 20, Edit: func(n *store.NewShow) { n.MaxPlacesPerCustomer = 25 }})
+	// The other plan lacks four seats and has fewer places on the floor.
+	m.plans = [2]uuid.UUID{m.show.PlanID, fixture.Plan(t, r.stores[0], m.show.HallID, fixture.Options{Seats: 40, Floor: 18})}
+	return m
+}
+
+// step does one random thing, on a random instance.
+func (m *mix) step(t *testing.T, rng *rand.Rand) {
+	ctx, s := t.Context(), m.r.stores[rng.IntN(2)]
+	customer := fmt.Sprintf("customer-%d", rng.IntN(6))
+	actor, key := boxoffice.Actor{CustomerID: customer, Name: customer}, fixture.Key()
+	org := boxoffice.DefaultOrganisationID
+	seats := func() (refs []store.SeatRef) {
+		at := rng.IntN(len(m.show.Seats) - 3)
+		for _, seat := range m.show.Seats[at : at+1+rng.IntN(3)] {
+			refs = append(refs, store.SeatRef{ID: seat.ID})
+		}
+		return refs
+	}
+	floor := func() []store.AreaRef {
+		return []store.AreaRef{{ID: m.show.Areas[0].ID, Quantity: 1 + rng.IntN(2), AllowPartial: rng.IntN(2) == 0}}
+	}
+	m.mu.Lock()
+	hold := &store.ReservationView{ID: uuid.New()}
+	if len(m.holds) > 0 {
+		hold = m.holds[len(m.holds)-1-rng.IntN(min(20, len(m.holds)))]
+	}
+	block := uuid.New()
+	if len(m.blocks) > 0 {
+		block = m.blocks[rng.IntN(len(m.blocks))]
+	}
+	m.mu.Unlock()
+	owner := boxoffice.Actor{CustomerID: hold.CustomerID, Name: hold.CustomerID}
+
+	var what string
+	var err error
+	switch n := rng.IntN(100); {
+	case n < 45:
+		what = "place"
+		want := store.PlaceRequest{ShowID: m.show.ID, CustomerID: customer}
+		if rng.IntN(3) > 0 {
+			want.Seats = seats()
+		}
+		if rng.IntN(2) == 0 || want.Seats == nil {
+			want.Areas = floor()
+		}
+		if rng.IntN(2) == 0 {
+			want.TTLSeconds = 1
+		}
+		if rng.IntN(8) == 0 {
+			actor, want.FromBlockID = fixture.Staff, block
+		}
+		var v *store.ReservationView
+		if v, err = m.twice(t, rng, actor, &key, want); err == nil {
+			m.mu.Lock()
+			m.holds = append(m.holds, v)
+			m.mu.Unlock()
+		}
+	case n < 57:
+		what = "change"
+		var change store.ChangeRequest
+		if rng.IntN(2) == 0 {
+			change.AddSeats = seats()
+		} else {
+			change.AddAreas = floor()
+		}
+		if len(hold.Seats) > 0 && rng.IntN(2) == 0 {
+			change.RemoveSeats = []store.SeatRef{{ID: hold.Seats[0].SeatID}}
+		}
+		_, _, err = s.ChangeReservation(ctx, owner, &key, hold.ID, change)
+	case n < 64:
+		what = "extend"
+		_, _, err = s.ExtendReservation(ctx, owner, &key, hold.ID)
+	case n < 80:
+		what = "release"
+		_, _, err = s.ReleaseReservation(ctx, owner, &key, hold.ID)
+	case n < 83:
+		what = "expire"
+		_, err = s.ExpireReservations(ctx, m.show.ID, boxoffice.ReasonExpired)
+	case n < 87:
+		what = "block"
+		var b store.ChangedBlock
+		if b, err = s.BlockSeats(ctx, fixture.Staff, &key, org, m.show.ID, seats(), "a camera"); err == nil {
+			m.mu.Lock()
+			m.blocks = append(m.blocks, b.BlockID)
+			m.mu.Unlock()
+		}
+	case n < 92:
+		what = "unblock"
+		_, err = s.UnblockSeats(ctx, fixture.Staff, &key, org, m.show.ID, block, nil)
+	case n < 96:
+		what = "capacity"
+		_, err = s.SetAreaCapacity(ctx, fixture.Staff, &key, org, m.show.ID, m.show.Areas[0].ID, 12+rng.IntN(12))
+	default:
+		what = "move"
+		amend := store.ShowAmendment{PlanID: &m.plans[rng.IntN(2)]}
+		_, err = s.AmendShow(ctx, fixture.Staff, &key, org, m.show.ID, amend)
+	}
+	switch code := boxoffice.CodeOf(err); code {
+	case "":
+		m.mu.Lock()
+		m.done[what]++
+		m.mu.Unlock()
+	case boxoffice.CodeInternal, boxoffice.CodeUnavailable, boxoffice.CodeOverloaded, boxoffice.CodeLockTimeout,
+		boxoffice.CodeKeyInUse, boxoffice.CodeKeyReused, boxoffice.CodeForbidden:
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// twice places, sometimes on both instances at once with one key: there is one
+// answer.
+func (m *mix) twice(t *testing.T, rng *rand.Rand, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, want store.PlaceRequest) (*store.ReservationView, error) {
+	var views [2]*store.ReservationView
+	var errs [2]error
+	var group sync.WaitGroup
+	first := rng.IntN(2)
+	for i := range 1 + rng.IntN(2) {
+		s := m.r.stores[(first+i)%2]
+		group.Go(func() {
+			for {
+				views[i], _, errs[i] = s.PlaceReservation(t.Context(), actor, key, want)
+				if boxoffice.CodeOf(errs[i]) != boxoffice.CodeKeyInUse {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	for i, v := range views {
+		if v != nil && views[0] != nil && v.ID != views[0].ID {
+			t.Errorf("one key, two answers: %+v %+v", v, views[0])
+		}
+		if v != nil {
+			views[0], errs[0] = views[i], nil
+		}
+	}
+	return views[0], errs[0]
+}

@@ -46,9 +46,10 @@ var (
 // connectMax bounds one attempt to connect a lane.
 const connectMax = 5 * time.Second
 
-// roundTripMax bounds a lane's wait for one answer of Postgres. It is longer
-// than statement_timeout, so it only strikes when the network is gone.
-const roundTripMax = 12 * time.Second
+// transactionMax bounds a lane's transaction up to its COMMIT, and then COMMIT.
+// It is longer than statement_timeout and strikes when the network is gone, or
+// the synchronous standby.
+const transactionMax = 12 * time.Second
 
 // laneCommand is a command with what must be loaded for it and cannot be seen
 // from the command itself.
@@ -108,7 +109,7 @@ var laneSettings = map[string]string{
 	"enable_bitmapscan":                   "off",
 	"jit":                                 "off",
 	"statement_timeout":                   "10s",
-	"lock_timeout":                        "2s",
+	"lock_timeout":                        "250ms", // for rows that somebody outside has: the whole lane waits
 	"idle_in_transaction_session_timeout": "5s",
 	"default_transaction_isolation":       "read committed",
 	"synchronous_commit":                  "on",
@@ -133,6 +134,8 @@ func (w *laneWorker) connect(ctx context.Context) error {
 	if w.s.cfg.LaneDial != nil {
 		c.DialFunc = w.s.cfg.LaneDial
 	}
+	// After a fail-over the old address may be a standby's.
+	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	ctx, cancel := context.WithTimeout(ctx, connectMax)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, c)
@@ -148,21 +151,15 @@ func (w *laneWorker) connect(ctx context.Context) error {
 	return nil
 }
 
-// Work answers the calls of a batch; see [lanes.Worker].
-func (w *laneWorker) Work(ctx context.Context, batch []*laneCall) []*laneCall {
-	return w.work(ctx, batch)
-}
-
-// work runs the batch until it commits. A deadlock or a serialization failure:
-// again. The database away: nobody runs until it answers, then again; a commit
-// that happened although its answer was lost shows in the idempotency keys.
+// Work runs a batch until it commits; see [lanes.Worker]. The database away: nobody runs until it
+// answers, then again; a commit that happened although its answer was lost
+// shows in the idempotency keys. A deadlock or a serialization failure: again.
 // Anything else: in halves, until the bad command is alone, so that it does not
 // fail its neighbours.
-func (w *laneWorker) work(ctx context.Context, calls []*laneCall) (busy []*laneCall) {
-	sent := false // a COMMIT was sent and not answered
+func (w *laneWorker) Work(ctx context.Context, calls []*laneCall) (busy []*laneCall) {
 	pause := 10 * time.Millisecond
 	for attempt := 0; ; attempt++ {
-		t := &laneTx{w: w, again: sent}
+		t := &laneTx{w: w}
 		err := w.connect(ctx)
 		if err == nil {
 			err = t.runSafely(ctx, calls)
@@ -170,39 +167,60 @@ func (w *laneWorker) work(ctx context.Context, calls []*laneCall) (busy []*laneC
 		if err == nil {
 			return t.busy
 		}
-		sent = sent || t.sent
-		if w.conn != nil && !w.conn.IsClosed() && w.conn.PgConn().TxStatus() != 'I' {
-			if _, rollbackErr := w.conn.Exec(ctx, sqlLanesRollback); rollbackErr != nil {
-				w.Close()
-			}
-		}
+		lost := w.conn == nil || w.conn.IsClosed() || away(err)
+		w.rollback(ctx, lost)
 		switch {
-		case retryable(err) && attempt < retriesMax:
-		case w.waiting && lockNotAvailable(err) && !t.locked:
-			return unanswered(calls)
-		case w.conn == nil || w.conn.IsClosed() || away(err):
-			w.Close()
+		case lost:
 			w.s.log.Warn("lane: the database is away", "error", err, "commands", len(calls))
-			if calls = w.alive(calls, sent, err); len(calls) == 0 {
+			t.unknown()
+			if calls = inTime(calls, func(c *laneCall) error { return unreachable(c, err) }); len(calls) == 0 {
 				return nil
 			}
 			time.Sleep(pause)
 			pause = min(2*pause, 250*time.Millisecond)
+		case retryable(err) && attempt < retriesMax:
+		case w.waiting && lockNotAvailable(err) && !t.locked:
+			return unanswered(calls)
 		case len(calls) > 1:
-			busy = w.work(ctx, calls[:len(calls)/2])
-			return append(busy, w.work(ctx, calls[len(calls)/2:])...)
+			if lockNotAvailable(err) { // each half may wait as long again
+				calls = inTime(calls, func(c *laneCall) error { return laneError(c, err) })
+			}
+			busy = w.Work(ctx, calls[:len(calls)/2])
+			return append(busy, w.Work(ctx, calls[len(calls)/2:])...)
 		default:
-			calls[0].Answer(boxoffice.Outcome{}, laneError(err))
+			calls[0].Answer(boxoffice.Outcome{}, laneError(calls[0], err))
 			return nil
 		}
 	}
 }
 
-func laneError(err error) error {
-	if lockNotAvailable(err) {
-		return &boxoffice.Error{Code: boxoffice.CodeLockTimeout, Detail: "A row of the show was locked for too long; nothing was done.", Cause: err}
+// rollback ends what is left of a failed transaction, or the connection.
+func (w *laneWorker) rollback(ctx context.Context, lost bool) {
+	if !lost && w.conn.PgConn().TxStatus() != 'I' {
+		ctx, cancel := context.WithTimeout(ctx, connectMax)
+		defer cancel()
+		_, err := w.conn.Exec(ctx, sqlLanesRollback)
+		lost = err != nil
 	}
-	return coded(err)
+	if lost {
+		w.Close()
+	}
+}
+
+func laneError(c *laneCall, err error) error {
+	switch {
+	case !lockNotAvailable(err):
+		return coded(err)
+	case c.Unknown:
+		return unreachable(c, err)
+	}
+	return &boxoffice.Error{Code: boxoffice.CodeLockTimeout, Detail: "A row of the show was locked for too long; nothing was done.", Cause: err}
+}
+
+func unreachable(c *laneCall, cause error) error {
+	e := &boxoffice.Error{Code: boxoffice.CodeUnavailable, Detail: "The database cannot be reached. Retry with the same Idempotency-Key.", Cause: cause}
+	e.Facts.Outcome = map[bool]string{false: "none", true: "unknown"}[c.Unknown]
+	return e
 }
 
 func lockNotAvailable(err error) bool {
@@ -210,21 +228,16 @@ func lockNotAvailable(err error) bool {
 	return errors.As(err, &pg) && pg.Code == "55P03"
 }
 
-// alive answers the calls that cannot wait any longer for the database and
-// returns the others.
-func (w *laneWorker) alive(calls []*laneCall, sent bool, cause error) []*laneCall {
+// inTime answers the calls whose time is up and returns the others.
+func inTime(calls []*laneCall, late func(*laneCall) error) []*laneCall {
 	now := time.Now()
-	var live []*laneCall
-	for _, c := range unanswered(calls) {
+	return slices.DeleteFunc(unanswered(calls), func(c *laneCall) bool {
 		if now.Before(c.Deadline) {
-			live = append(live, c)
-			continue
+			return false
 		}
-		e := &boxoffice.Error{Code: boxoffice.CodeUnavailable, Detail: "The database cannot be reached. Retry with the same Idempotency-Key.", Cause: cause}
-		e.Facts.Outcome = map[bool]string{false: "none", true: "unknown"}[sent]
-		c.Answer(boxoffice.Outcome{}, e)
-	}
-	return live
+		c.Answer(boxoffice.Outcome{}, late(c))
+		return true
+	})
 }
 
 func unanswered(calls []*laneCall) []*laneCall {
@@ -234,7 +247,6 @@ func unanswered(calls []*laneCall) []*laneCall {
 // laneTx is one attempt at one transaction for a batch.
 type laneTx struct {
 	w      *laneWorker
-	again  bool // an earlier attempt may have committed
 	locked bool // the locks were had
 	sent   bool // COMMIT was sent
 
@@ -280,6 +292,8 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 	if len(t.shows) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, transactionMax)
+	defer cancel()
 	if err := t.lock(ctx); err != nil {
 		return err
 	}
@@ -300,7 +314,13 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 			replayed = replayed || o.Replayed
 		}
 	}
-	if err := t.save(ctx, dirty, replayed); err != nil {
+	if !dirty && !replayed {
+		// Only refusals, by what is committed: nobody has to wait for the end of
+		// the transaction to know them.
+		t.answer()
+		return t.exec(ctx, sqlLanesRollback)
+	}
+	if err := t.save(ctx, dirty); err != nil {
 		return err
 	}
 	t.remember()
@@ -449,8 +469,6 @@ func (t *laneTx) show(id uuid.UUID) *laneShow {
 
 // send sends a pipeline and takes in its answers.
 func (t *laneTx) send(ctx context.Context, b *pgx.Batch) error {
-	ctx, cancel := context.WithTimeout(ctx, roundTripMax)
-	defer cancel()
 	return t.w.conn.SendBatch(ctx, b).Close()
 }
 
@@ -468,10 +486,23 @@ func (t *laneTx) answer() {
 	for _, sh := range t.shows {
 		for i, c := range sh.calls {
 			o := sh.outcomes[i]
-			if t.again {
+			if c.Unknown {
 				o.Replayed = false // it was this very call whose commit went unanswered
 			}
 			c.Answer(o, nil)
+		}
+	}
+}
+
+// unknown notes with the calls that their COMMIT, if it was sent, was not
+// answered.
+func (t *laneTx) unknown() {
+	if !t.sent {
+		return
+	}
+	for _, sh := range t.shows {
+		for _, c := range sh.calls {
+			c.Unknown = true
 		}
 	}
 }

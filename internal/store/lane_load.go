@@ -201,7 +201,7 @@ func (t *laneTx) loadReservations(b *pgx.Batch) {
 			namedShows, named = append(namedShows, sh.id), append(named, id)
 		}
 		if sh.due > 0 {
-			dueShows, dueNows, dueLimits = append(dueShows, sh.id), append(dueNows, sh.state.Now), append(dueLimits, int32(sh.due))
+			dueShows, dueNows, dueLimits = append(dueShows, sh.id), append(dueNows, sh.state.Now), append(dueLimits, int32(min(sh.due, math.MaxInt32)))
 		}
 		for _, no := range slices.Sorted(maps.Keys(sh.areas)) {
 			areaShows, areaNows, areaNos = append(areaShows, sh.id), append(areaNows, sh.state.Now), append(areaNos, no)

@@ -38,13 +38,10 @@ var (
 )
 
 // save writes what was decided and commits.
-func (t *laneTx) save(ctx context.Context, dirty, replayed bool) error {
+func (t *laneTx) save(ctx context.Context, dirty bool) error {
 	if !dirty {
-		// Nothing to write. A replay says again that something is safe, so it
-		// waits for the standby as the first answer did.
-		if !replayed {
-			return t.exec(ctx, sqlLanesRollback)
-		}
+		// Only replays. They say again that something is safe, so they wait for
+		// the standby as the first answers did.
 		b := &pgx.Batch{}
 		b.Queue(sqlLanesWitness).QueryRow(func(row pgx.Row) error { var lsn string; return row.Scan(&lsn) })
 		return t.commit(ctx, b)
@@ -59,8 +56,6 @@ func (t *laneTx) save(ctx context.Context, dirty, replayed bool) error {
 		}
 	}
 	if len(ends) > 0 && t.w.s.cfg.Jobs != nil {
-		ctx, cancel := context.WithTimeout(ctx, roundTripMax)
-		defer cancel()
 		if err := t.w.s.cfg.Jobs.ScheduleExpiry(ctx, laneConn{t.w.conn}, ends); err != nil {
 			return err
 		}
@@ -81,26 +76,27 @@ func (t *laneTx) save(ctx context.Context, dirty, replayed bool) error {
 // a cancel during COMMIT would let Postgres give up the standby and still
 // acknowledge.
 func (t *laneTx) commit(ctx context.Context, b *pgx.Batch) error {
-	committed := false
 	b.Queue(sqlLanesCommit).Exec(func(tag pgconn.CommandTag) error {
 		// COMMIT of a failed transaction answers ROLLBACK, without an error.
-		if committed = tag.String() == "COMMIT"; !committed {
+		if tag.String() != "COMMIT" {
 			return fmt.Errorf("commit answered %s", tag)
 		}
 		return nil
 	})
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionMax)
+	defer cancel()
 	t.sent = true
-	return t.send(context.WithoutCancel(ctx), b)
+	return t.send(ctx, b)
 }
 
 func (t *laneTx) exec(ctx context.Context, sql string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, roundTripMax)
-	defer cancel()
 	_, err := t.w.conn.Exec(ctx, sql, args...)
 	return err
 }
 
-// exactly refuses a statement that did not change the rows it was meant to.
+// exactly refuses a statement that did not change the rows it was meant to. It
+// is for pipelines before the last: what travels with COMMIT is committed by
+// the time anybody counts.
 func exactly(b *pgx.Batch, n int, what, sql string, args ...any) {
 	b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
 		if got := tag.RowsAffected(); got != int64(n) {
@@ -127,7 +123,7 @@ func (t *laneTx) saveHeads(b *pgx.Batch) {
 		nows, defs = append(nows, sh.state.Now), append(defs, def)
 	}
 	if len(ids) > 0 {
-		exactly(b, len(ids), "show heads", sqlShowHeadsUpdate, ids, orgs, versions, nows, defs)
+		b.Queue(sqlShowHeadsUpdate, ids, orgs, versions, nows, defs)
 	}
 }
 
@@ -221,8 +217,8 @@ func (c *reservations) args() []any {
 func (t *laneTx) saveReservations(b *pgx.Batch) {
 	var placed, updated, over reservations
 	for _, sh := range t.shows {
-		if sh.did == nil || sh.state.Terms == nil {
-			continue
+		if sh.state.Terms == nil {
+			continue // there is no such show, and nothing was done to it
 		}
 		org := sh.state.Terms.OrganisationID
 		for _, r := range sh.did.Updated {
@@ -237,12 +233,12 @@ func (t *laneTx) saveReservations(b *pgx.Batch) {
 	}
 	update := func(c *reservations) {
 		if len(c.ids) > 0 {
-			exactly(b, len(c.ids), "reservations updated", sqlReservationsUpdate, append(c.args(), c.statuses, c.closed, c.reasons)...)
+			b.Queue(sqlReservationsUpdate, append(c.args(), c.statuses, c.closed, c.reasons)...)
 		}
 	}
 	update(&updated)
 	if len(placed.ids) > 0 {
-		exactly(b, len(placed.ids), "reservations placed", sqlReservationsInsert, placed.args()...)
+		b.Queue(sqlReservationsInsert, placed.args()...)
 	}
 	update(&over)
 }
@@ -263,7 +259,7 @@ func (t *laneTx) saveSeats(b *pgx.Batch) {
 	}
 	t.freeHanded(b)
 	if len(nos) > 0 {
-		exactly(b, len(nos), "seats", sqlSeatsUpdate, shows, orgs, nos, states, owners, until, blocks, holders)
+		b.Queue(sqlSeatsUpdate, shows, orgs, nos, states, owners, until, blocks, holders)
 	}
 }
 
@@ -271,11 +267,17 @@ func (t *laneTx) saveSeats(b *pgx.Batch) {
 // the batch: a seat does not go straight from one living owner to the next.
 func (t *laneTx) freeHanded(b *pgx.Batch) {
 	for _, sh := range t.shows {
-		if n := len(sh.did.Handed); n > 0 {
-			exactly(b, n, "seats handed over", sqlSeatsUpdate, repeat(sh.id, n), repeat(sh.state.Terms.OrganisationID, n), sh.did.Handed, repeat("a", n),
-				make([]pgtype.UUID, n), make([]pgtype.Timestamptz, n), make([]pgtype.UUID, n), make([]int32, n))
+		if len(sh.did.Handed) > 0 {
+			freeSeats(b, sh, sh.did.Handed)
 		}
 	}
+}
+
+// freeSeats writes seats as nobody's.
+func freeSeats(b *pgx.Batch, sh *laneShow, nos []int32) {
+	n := len(nos)
+	b.Queue(sqlSeatsUpdate, repeat(sh.id, n), repeat(sh.state.Terms.OrganisationID, n), nos, repeat("a", n),
+		make([]pgtype.UUID, n), make([]pgtype.Timestamptz, n), make([]pgtype.UUID, n), make([]int32, n))
 }
 
 var stateText = map[byte]string{'a': "a", 'h': "h", 'b': "b", 'x': "x"}
@@ -293,7 +295,7 @@ func (t *laneTx) saveAreas(b *pgx.Batch) {
 		}
 	}
 	if len(nos) > 0 {
-		exactly(b, len(nos), "areas", sqlAreasUpdate, shows, orgs, nos, ids, names, categories, capacities, held, booked)
+		b.Queue(sqlAreasUpdate, shows, orgs, nos, ids, names, categories, capacities, held, booked)
 	}
 }
 
@@ -333,7 +335,7 @@ func (t *laneTx) saveLog(b *pgx.Batch) {
 		}
 	}
 	if len(shows) > 0 {
-		exactly(b, len(shows), "changes", sqlChangesInsert, shows, versions, ns, orgs, ats, types, actors, reasons, reservations,
+		b.Queue(sqlChangesInsert, shows, versions, ns, orgs, ats, types, actors, reasons, reservations,
 			blocks, before, after, expires, seatNos, seatStates, areaNos, areaUnits, details)
 	}
 }
@@ -355,7 +357,7 @@ func (t *laneTx) saveReceipts(b *pgx.Batch) error {
 		}
 	}
 	if len(keys) > 0 {
-		exactly(b, len(keys), "idempotency keys", sqlIdempotencyInsert, owners, keys, orgs, fingerprints, ats, shows, receipts)
+		b.Queue(sqlIdempotencyInsert, owners, keys, orgs, fingerprints, ats, shows, receipts)
 	}
 	return nil
 }
@@ -385,10 +387,11 @@ func (t *laneTx) saveShow(ctx context.Context, sh *laneShow) error {
 	if terms.Plan != nil {
 		planID = &terms.Plan.ID
 	}
-	err := t.exec(ctx, sqlShowsRedefine, sh.id, terms.Definition, string(terms.Status), terms.StartsAt, terms.EndsAt,
+	b := &pgx.Batch{}
+	exactly(b, 1, "terms", sqlShowsRedefine, sh.id, terms.Definition, string(terms.Status), terms.StartsAt, terms.EndsAt,
 		terms.SalesStartAt, terms.SalesEndAt, terms.Currency, terms.HoldSeconds, terms.MaxHoldSeconds,
 		terms.MaxPlacesPerReservation, terms.MaxPlacesPerCustomer, planID)
-	if err != nil {
+	if err := t.send(ctx, b); err != nil {
 		return err
 	}
 	if terms.Status == boxoffice.ShowOnSale {
@@ -430,18 +433,16 @@ func (t *laneTx) savePlan(ctx context.Context, sh *laneShow) error {
 	if !slices.ContainsFunc(sh.did.Amended, func(a *boxoffice.AmendShow) bool { return a.Plan != nil }) {
 		return nil
 	}
-	org := sh.state.Terms.OrganisationID
 	if n := len(sh.did.RemovedSeats); n > 0 {
 		b := &pgx.Batch{}
-		exactly(b, n, "seats freed by the plan", sqlSeatsUpdate, repeat(sh.id, n), repeat(org, n), sh.did.RemovedSeats, repeat("a", n),
-			make([]pgtype.UUID, n), make([]pgtype.Timestamptz, n), make([]pgtype.UUID, n), make([]int32, n))
+		freeSeats(b, sh, sh.did.RemovedSeats)
 		exactly(b, n, "seats removed by the plan", sqlSeatsDelete, sh.id, sh.did.RemovedSeats)
 		if err := t.send(ctx, b); err != nil {
 			return err
 		}
 	}
 	if len(sh.did.AddedSeats) > 0 {
-		if err := t.exec(ctx, sqlSeatsInsert, sh.id, org, sh.did.AddedSeats); err != nil {
+		if err := t.exec(ctx, sqlSeatsInsert, sh.id, sh.state.Terms.OrganisationID, sh.did.AddedSeats); err != nil {
 			return err
 		}
 	}
@@ -496,7 +497,10 @@ func jsonOrNil(m map[string]string) *string {
 
 // laneConn lends the lane's connection, in its open transaction, to code that
 // wants a pgx.Tx. Only the lane itself ends the transaction.
-type laneConn struct{ conn *pgx.Conn }
+type laneConn struct{ *laneSession }
+
+// laneSession is a connection under a name that does not hide the method Conn.
+type laneSession = pgx.Conn
 
 var errLaneTx = errors.New("store: the lane ends its own transaction")
 
@@ -504,28 +508,4 @@ func (c laneConn) Begin(context.Context) (pgx.Tx, error) { return nil, errLaneTx
 func (c laneConn) Commit(context.Context) error          { return errLaneTx }
 func (c laneConn) Rollback(context.Context) error        { return errLaneTx }
 func (c laneConn) LargeObjects() pgx.LargeObjects        { panic(errLaneTx) }
-func (c laneConn) Conn() *pgx.Conn                       { return c.conn }
-
-func (c laneConn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	return c.conn.Exec(ctx, sql, args...)
-}
-
-func (c laneConn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return c.conn.Query(ctx, sql, args...)
-}
-
-func (c laneConn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return c.conn.QueryRow(ctx, sql, args...)
-}
-
-func (c laneConn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	return c.conn.SendBatch(ctx, b)
-}
-
-func (c laneConn) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
-	return c.conn.CopyFrom(ctx, table, columns, rows)
-}
-
-func (c laneConn) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
-	return c.conn.Prepare(ctx, name, sql)
-}
+func (c laneConn) Conn() *pgx.Conn                       { return c.laneSession }

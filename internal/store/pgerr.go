@@ -71,6 +71,10 @@ func coded(err error) error {
 	if away(err) || errors.Is(err, context.DeadlineExceeded) {
 		e := &boxoffice.Error{Code: boxoffice.CodeUnavailable, Detail: "The database cannot be reached. Retry with the same Idempotency-Key.", Cause: err}
 		e.Facts.Outcome = "unknown"
+		var connect *pgconn.ConnectError
+		if errors.As(err, &connect) {
+			e.Facts.Outcome = "none" // it was never sent
+		}
 		return e
 	}
 	return err

@@ -225,7 +225,7 @@ func TestAPlanIsPublicWithItsFirstPublishedShow(t *testing.T) {
 func publish(t *testing.T, s *store.Store, show uuid.UUID) {
 	t.Helper()
 	key := fixture.Key()
-	if _, err := s.SetShowStatus(t.Context(), fixture.Staff, &key, org, show, boxoffice.SetShowStatus{To: boxoffice.ShowOnSale, Verb: "publish"}); err != nil {
+	if _, err := s.SetShowStatus(t.Context(), fixture.Staff, &key, org, show, boxoffice.SetShowStatus{Verb: boxoffice.PublishShow}); err != nil {
 		t.Fatal(err)
 	}
 }

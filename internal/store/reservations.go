@@ -68,21 +68,22 @@ type AreaView struct {
 
 // ReservationView is a reservation as a client sees it, at one instant.
 type ReservationView struct {
-	ID          uuid.UUID
-	ShowID      uuid.UUID
-	CustomerID  string
-	Status      boxoffice.ReservationStatus
-	Seats       []SeatView
-	Areas       []AreaView
-	Places      int
-	TotalMinor  int64
-	Currency    string
-	CreatedAt   time.Time
-	ExpiresAt   time.Time
-	Now         time.Time // the clock that Status was judged by
-	ShowVersion int64
-	BookingID   uuid.UUID // zero: none
-	Metadata    map[string]string
+	OrganisationID uuid.UUID // whose show it is in; zero in answers to writes
+	ID             uuid.UUID
+	ShowID         uuid.UUID
+	CustomerID     string
+	Status         boxoffice.ReservationStatus
+	Seats          []SeatView
+	Areas          []AreaView
+	Places         int
+	TotalMinor     int64
+	Currency       string
+	CreatedAt      time.Time
+	ExpiresAt      time.Time
+	Now            time.Time // the clock that Status was judged by
+	ShowVersion    int64
+	BookingID      uuid.UUID // zero: none
+	Metadata       map[string]string
 }
 
 // PlaceRequest asks for places.
@@ -107,6 +108,15 @@ func (s *Store) PlaceReservation(ctx context.Context, actor boxoffice.Actor, key
 	if err != nil {
 		return nil, false, err
 	}
+	if req.FromBlockID != uuid.Nil {
+		// Blocks are never deleted, so one that is not there now is not there.
+		var seats []int32
+		if err := s.pool.QueryRow(ctx, sqlBlocksRead, req.ShowID, req.FromBlockID).Scan(&seats); errors.Is(err, pgx.ErrNoRows) {
+			return nil, false, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such block in this show.")
+		} else if err != nil {
+			return nil, false, coded(err)
+		}
+	}
 	place := &boxoffice.PlaceReservation{
 		ID: NewID(), CustomerID: req.CustomerID, TTLSeconds: req.TTLSeconds,
 		FromBlockID: req.FromBlockID, Metadata: req.Metadata,
@@ -121,7 +131,7 @@ func (s *Store) PlaceReservation(ctx context.Context, actor boxoffice.Actor, key
 	if err != nil {
 		return nil, false, err
 	}
-	view, err := s.receiptView(ctx, req.ShowID, out)
+	view, err := s.receiptView(ctx, out)
 	return view, out.Replayed, err
 }
 
@@ -235,9 +245,10 @@ func (s *Store) PurgeIdempotencyKeys(ctx context.Context, limit int) (int64, err
 	return tag.RowsAffected(), coded(err)
 }
 
-// ReadReservation returns a reservation, also after its end. customerID ""
-// reads anybody's; otherwise other people's are NOT_FOUND.
-func (s *Store) ReadReservation(ctx context.Context, customerID string, id uuid.UUID) (*ReservationView, error) {
+// ReadReservation returns a reservation, also after its end. A zero
+// organisation reads all organisations', and customerID "" anybody's; otherwise
+// those of others are NOT_FOUND.
+func (s *Store) ReadReservation(ctx context.Context, organisation uuid.UUID, customerID string, id uuid.UUID) (*ReservationView, error) {
 	rows, err := s.pool.Query(ctx, sqlReservationsRead, id)
 	if err != nil {
 		return nil, coded(err)
@@ -246,7 +257,8 @@ func (s *Store) ReadReservation(ctx context.Context, customerID string, id uuid.
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 || (customerID != "" && list[0].CustomerID != customerID) {
+	if len(list) == 0 || (customerID != "" && list[0].CustomerID != customerID) ||
+		(organisation != uuid.Nil && list[0].OrganisationID != organisation) {
 		return nil, errNoReservation()
 	}
 	return list[0], nil
@@ -277,13 +289,13 @@ func (s *Store) ListReservations(ctx context.Context, f ReservationFilter) ([]*R
 func (s *Store) views(ctx context.Context, rows pgx.Rows) ([]*ReservationView, error) {
 	type row struct {
 		r       *boxoffice.Reservation
+		org     uuid.UUID
 		version int64
 		now     time.Time
 	}
 	found, err := pgx.CollectRows(rows, func(cr pgx.CollectableRow) (row, error) {
 		var v row
-		var org uuid.UUID
-		r, err := scanReservation(cr, &org, &v.version, &v.now)
+		r, err := scanReservation(cr, &v.org, &v.version, &v.now)
 		v.r = r
 		return v, err
 	})
@@ -295,6 +307,7 @@ func (s *Store) views(ctx context.Context, rows pgx.Rows) ([]*ReservationView, e
 		if list[i], err = s.view(ctx, f.r, f.version, f.now); err != nil {
 			return nil, err
 		}
+		list[i].OrganisationID = f.org
 	}
 	return list, nil
 }
@@ -322,27 +335,23 @@ func (s *Store) reservationCommand(ctx context.Context, show uuid.UUID, actor bo
 	if err != nil {
 		return nil, false, err
 	}
-	view, err := s.receiptView(ctx, show, out)
+	view, err := s.receiptView(ctx, out)
 	return view, out.Replayed, err
 }
 
 // receiptView makes the answer to a client from a receipt: the same one, to
 // the byte, the first time and at each replay. A receipt that comes from the
 // database lacks what cannot change and is personal; that is read again.
-func (s *Store) receiptView(ctx context.Context, show uuid.UUID, out boxoffice.Outcome) (*ReservationView, error) {
+func (s *Store) receiptView(ctx context.Context, out boxoffice.Outcome) (*ReservationView, error) {
 	r := out.Receipt.Reservation
 	if r == nil {
 		return nil, errors.New("store: the receipt has no reservation")
 	}
 	if r.CustomerID == "" {
 		whole := *r
-		rows, err := s.pool.Query(ctx, sqlReservationsNamed, []uuid.UUID{show}, []uuid.UUID{out.Receipt.ReservationID})
+		now, err := s.ReadReservation(ctx, uuid.Nil, "", out.Receipt.ReservationID)
 		if err != nil {
-			return nil, coded(err)
-		}
-		now, err := pgx.CollectExactlyOneRow(rows, func(cr pgx.CollectableRow) (*boxoffice.Reservation, error) { return scanReservation(cr) })
-		if err != nil {
-			return nil, coded(err)
+			return nil, err
 		}
 		whole.ID, whole.ShowID, whole.CustomerID = now.ID, now.ShowID, now.CustomerID
 		whole.Currency, whole.Metadata = now.Currency, now.Metadata
@@ -490,7 +499,7 @@ func (s *Store) explain(ctx context.Context, show uuid.UUID, customer string, re
 	e := *refusal
 	if own := e.Facts.OwnReservationID; own != nil {
 		e.Facts.OwnReservationID = nil
-		if r, err := s.ReadReservation(ctx, customer, *own); err == nil {
+		if r, err := s.ReadReservation(ctx, uuid.Nil, customer, *own); err == nil {
 			e.Facts.OwnReservationID = &r.ID
 			e.Detail += " Your own reservation " + r.ID.String() + " holds one of them; change or release it."
 		}

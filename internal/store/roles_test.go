@@ -116,6 +116,7 @@ func TestEnsureRoles(t *testing.T) {
 			  from pg_class, unnest(array['rowlock_app', 'rowlock_lane']) role
 			 where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
 			   and relname not in ('changes', 'schema_version', 'river_migration')
+			   and not (role = 'rowlock_app' and relname in ('show_heads', 'show_seats', 'show_areas', 'reservations', 'blocks'))
 			   and not (has_table_privilege(role, pg_class.oid, 'select') and has_table_privilege(role, pg_class.oid, 'insert')
 			        and has_table_privilege(role, pg_class.oid, 'update') and has_table_privilege(role, pg_class.oid, 'delete'))`).Scan(&missing); err != nil {
 			t.Fatal(err)
@@ -142,6 +143,28 @@ func TestEnsureRoles(t *testing.T) {
 		}
 	})
 
+	t.Run("What pg_restore made can be written, sequences too, and dumped again", func(t *testing.T) {
+		t.Parallel()
+		db := pgtest.New(t)
+		admin := connect(t, db.URL(""))
+		// A superuser makes it and gives it away, so the owner's defaults do not apply.
+		if _, err := admin.Exec(t.Context(), "create table restored (id bigserial); alter table restored owner to rowlock_owner"); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.EnsureRoles(t.Context(), db.URL(""), nil); err != nil {
+			t.Fatal(err)
+		}
+		for role, sql := range map[string]string{
+			store.RoleApp:  "insert into restored default values",
+			store.RoleLane: "insert into restored default values",
+			store.RoleOps:  "select last_value from restored_id_seq",
+		} {
+			if _, err := connect(t, db.URL(role)).Exec(t.Context(), sql); err != nil {
+				t.Errorf("%s: %v", role, err)
+			}
+		}
+	})
+
 	t.Run("A partition of the change log is the change log", func(t *testing.T) {
 		t.Parallel()
 		db := pgtest.New(t)
@@ -163,16 +186,36 @@ func TestEnsureRoles(t *testing.T) {
 		}
 	})
 
+	t.Run("Only the lanes change who owns a place", func(t *testing.T) {
+		t.Parallel()
+		db := pgtest.New(t)
+		app := connect(t, db.URL(store.RoleApp))
+		for _, sql := range []string{
+			"update show_seats set state = 'a'", "delete from show_seats", "update show_areas set held = 0", "delete from show_areas",
+			"update show_heads set version = 0", "delete from show_heads", "update reservations set status = 'active'",
+			"update reservations set customer_id = 'eve'", "delete from reservations", "insert into reservations default values",
+			"insert into blocks default values", "delete from blocks", "truncate show_seats", "create table mine (id int)",
+			"create function public.now() returns timestamptz language sql as 'select null::timestamptz'",
+		} {
+			if _, err := app.Exec(t.Context(), sql); code(err) != insufficientPrivilege {
+				t.Errorf("%s: %v", sql, err)
+			}
+		}
+	})
+
 	t.Run("People on call read everything and change nothing", func(t *testing.T) {
 		t.Parallel()
 		ops := connect(t, pgtest.New(t).URL(store.RoleOps))
-		for _, sql := range []string{"select from changes", "select from river_job", "select query from pg_stat_activity"} {
+		for _, sql := range []string{"select from changes", "select from reservation_items", "select from river_job", "select last_value from river_job_id_seq", "select query from pg_stat_activity"} {
 			if _, err := ops.Exec(t.Context(), sql); err != nil {
 				t.Errorf("%s: %v", sql, err)
 			}
 		}
 		if _, err := ops.Exec(t.Context(), "delete from shows"); err == nil {
 			t.Error("may delete shows")
+		}
+		if _, err := ops.Exec(t.Context(), "select rolpassword from pg_authid"); code(err) != insufficientPrivilege {
+			t.Errorf("reads the hashes of passwords: %v", err)
 		}
 		if _, err := ops.Exec(t.Context(), "set default_transaction_read_only = off"); err != nil {
 			t.Fatal(err)

@@ -105,7 +105,7 @@ func (s *Store) CreateShow(ctx context.Context, actor boxoffice.Actor, key boxof
 			return created, replayed, err
 		}
 	}
-	publish := &boxoffice.SetShowStatus{To: boxoffice.ShowOnSale, Verb: "publish"}
+	publish := &boxoffice.SetShowStatus{Verb: boxoffice.PublishShow}
 	_, err = s.do(ctx, created.ShowID, &laneCommand{Command: boxoffice.Command{Actor: actor, Do: publish}})
 	return created, replayed, err
 }

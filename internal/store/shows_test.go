@@ -182,7 +182,7 @@ func TestCreateShow(t *testing.T) {
 		}
 		// Later the organiser pauses; the same retry does not undo that.
 		pause := fixture.Key()
-		if _, err := s.SetShowStatus(t.Context(), fixture.Staff, &pause, org, created.ShowID, boxoffice.SetShowStatus{To: boxoffice.ShowPaused, Verb: "pause"}); err != nil {
+		if _, err := s.SetShowStatus(t.Context(), fixture.Staff, &pause, org, created.ShowID, boxoffice.SetShowStatus{Verb: boxoffice.PauseShow}); err != nil {
 			t.Fatal(err)
 		}
 		if again, replayed, err := s.CreateShow(t.Context(), fixture.Staff, key, n); err != nil || !replayed || !same(again, created) {
@@ -253,7 +253,7 @@ func TestAmendShow(t *testing.T) {
 		if after.PlanID != larger || after.Availability.Capacity != 20 || after.Availability.Available != 19 {
 			t.Errorf("%s %+v", after.PlanID, after.Availability)
 		}
-		kept, err := s.ReadReservation(t.Context(), "ann", held.ID)
+		kept, err := s.ReadReservation(t.Context(), uuid.Nil, "ann", held.ID)
 		if err != nil || kept.Status != boxoffice.ReservationActive || kept.Seats[0].SeatID != seat.ID || kept.Seats[0].Label != seat.Label {
 			t.Errorf("%+v, %v", kept, err)
 		}
@@ -309,7 +309,7 @@ func TestAmendShow(t *testing.T) {
 		key := fixture.Key()
 		for name, err := range map[string]error{
 			"amend": second(s.AmendShow(t.Context(), fixture.Staff, &key, uuid.New(), m.ID, store.ShowAmendment{HoldSeconds: ptr(1)})),
-			"pause": second(s.SetShowStatus(t.Context(), fixture.Staff, &key, uuid.New(), m.ID, boxoffice.SetShowStatus{To: boxoffice.ShowPaused, Verb: "pause"})),
+			"pause": second(s.SetShowStatus(t.Context(), fixture.Staff, &key, uuid.New(), m.ID, boxoffice.SetShowStatus{Verb: boxoffice.PauseShow})),
 			"block": second(s.BlockSeats(t.Context(), fixture.Staff, &key, uuid.New(), m.ID, []store.SeatRef{{ID: m.Seats[0].ID}}, "x")),
 			"none":  second(s.AmendShow(t.Context(), fixture.Staff, &key, org, uuid.New(), store.ShowAmendment{HoldSeconds: ptr(1)})),
 		} {

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/rowlock/rowlock/internal/boxoffice"
 )
 
@@ -93,9 +94,6 @@ func (m *Metrics) Hold(replayed bool, err error) {
 	}
 	m.Holds.WithLabelValues(outcome).Inc()
 }
-
-// Registry is where other libraries register their metrics.
-func (m *Metrics) Registry() prometheus.Registerer { return m.registry }
 
 // Handler serves the metrics in the Prometheus text format.
 func (m *Metrics) Handler() http.Handler {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/rowlock/rowlock/internal/boxoffice"
 )
 
@@ -18,7 +19,7 @@ func TestALogLineCarriesTheIDOfItsRequest(t *testing.T) {
 		var out bytes.Buffer
 		log := NewLogger(&out, slog.LevelInfo, format).With("part", "lane")
 		log.DebugContext(context.Background(), "unseen")
-		log.InfoContext(WithRequestID(context.Background(), "abc"), "held")
+		log.InfoContext(context.WithValue(context.Background(), RequestIDKey{}, "abc"), "held")
 		log.InfoContext(context.Background(), "other")
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], want) || !strings.Contains(lines[0], "lane") || strings.Contains(lines[1], "requestId") {

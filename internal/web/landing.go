@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -64,7 +63,7 @@ func Landing(opts LandingOptions) http.Handler {
 				break
 			}
 		}
-		render(w, http.StatusOK, "landing.html", page)
+		render(w, "landing.html", page)
 	})
 }
 
@@ -92,7 +91,7 @@ func when(t time.Time, zone string) string {
 	if place, err := time.LoadLocation(zone); err == nil {
 		t = t.In(place)
 	}
-	return strings.TrimSpace(t.Format("Mon 2 Jan, 15:04"))
+	return t.Format("Mon 2 Jan, 15:04")
 }
 
 // Percent is how much of the show is still available, in whole percent, for

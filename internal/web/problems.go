@@ -22,12 +22,12 @@ func Problems(status func(boxoffice.Code) int) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /problems", func(w http.ResponseWriter, _ *http.Request) {
-		render(w, http.StatusOK, "problems.html", all)
+		render(w, "problems.html", all)
 	})
 	mux.HandleFunc("GET /problems/{slug}", func(w http.ResponseWriter, r *http.Request) {
 		for _, e := range all {
 			if e.Slug == r.PathValue("slug") {
-				render(w, http.StatusOK, "problems.html", []entry{e})
+				render(w, "problems.html", []entry{e})
 				return
 			}
 		}

@@ -45,7 +45,7 @@ func Style() http.Handler {
 }
 
 // render writes a page, or a bare 500 if its template fails.
-func render(w http.ResponseWriter, status int, page string, data any) {
+func render(w http.ResponseWriter, page string, data any) {
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, page, data); err != nil {
 		slog.Error("page failed", "page", page, "error", err)
@@ -56,7 +56,6 @@ func render(w http.ResponseWriter, status int, page string, data any) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
 	w.Write(b.Bytes())
 }
 

@@ -17,8 +17,8 @@
 //
 // invariants.sql is many statements, each below "-- name: <rule>" and a
 // sentence. Each returns no row while its rule holds, and what breaks it when
-// it does not. Contention tests, the simulator, rowlock prove and the person on
-// call read this one text.
+// it does not. Contention tests, rowlock prove and the person on call read this
+// one text.
 package ops
 
 import (
@@ -84,14 +84,6 @@ var Queries = sync.OnceValue(func() (all []Query) {
 	return all
 })
 
-// Names returns the names of the queries, in order.
-func Names() (all []string) {
-	for _, q := range Queries() {
-		all = append(all, q.Name)
-	}
-	return all
-}
-
 // Find returns the query of a name.
 func Find(name string) (Query, bool) {
 	i := slices.IndexFunc(Queries(), func(q Query) bool { return q.Name == name })
@@ -99,12 +91,6 @@ func Find(name string) (Query, bool) {
 		return Query{}, false
 	}
 	return Queries()[i], true
-}
-
-// SQL returns the text of a query, or "" when there is none of that name.
-func SQL(name string) string {
-	q, _ := Find(name)
-	return q.SQL
 }
 
 // Rule is one invariant.

@@ -78,10 +78,8 @@ func newNight(t *testing.T) *night {
 	n.must(err)
 	_, err = n.s.UnblockSeats(t.Context(), fixture.Staff, new(fixture.Key()), org, n.show.ID, uuid.Nil, refs(seats[12]))
 	n.must(err)
-	for _, verb := range []string{"pause", "resume"} {
-		_, err = n.s.SetShowStatus(t.Context(), fixture.Staff, new(fixture.Key()), org, n.show.ID, boxoffice.SetShowStatus{
-			Verb: verb, To: map[string]boxoffice.ShowStatus{"pause": boxoffice.ShowPaused, "resume": boxoffice.ShowOnSale}[verb],
-		})
+	for _, verb := range []boxoffice.ShowVerb{boxoffice.PauseShow, boxoffice.ResumeShow} {
+		_, err = n.s.SetShowStatus(t.Context(), fixture.Staff, new(fixture.Key()), org, n.show.ID, boxoffice.SetShowStatus{Verb: verb})
 		n.must(err)
 	}
 	// A move to a plan with more seats; the first plan's stay theirs.
@@ -289,15 +287,15 @@ func TestQueries(t *testing.T) {
 	run("jobs counts by queue, kind and state", func(t *testing.T) {
 		_, err := n.all.Exec(t.Context(), `
 			insert into river_job (kind, args, queue, state, max_attempts, attempt, scheduled_at, attempted_at, finalized_at, errors)
-			values ('expire_reservations', '{}', 'expiry', 'scheduled', 25, 0, now() - interval '1 minute', null, null, null),
-			       ('expire_reservations', '{}', 'expiry', 'scheduled', 25, 0, now() + interval '1 minute', null, null, null),
-			       ('sweep', '{}', 'default', 'discarded', 25, 25, now(), now(), now(), array['{"error": "first"}', '{"error": "last"}']::jsonb[])`)
+			values ('reservations_expire', '{}', 'expiry', 'scheduled', 25, 0, now() - interval '1 minute', null, null, null),
+			       ('reservations_expire', '{}', 'expiry', 'scheduled', 25, 0, now() + interval '1 minute', null, null, null),
+			       ('reservations_sweep', '{}', 'default', 'discarded', 25, 25, now(), now(), now(), array['{"error": "first"}', '{"error": "last"}']::jsonb[])`)
 		n.must(err)
 		f := n.ask("jobs", nil)
 		if row := one(t, f, map[string]string{"queue": "expiry", "state": "scheduled", "jobs": "2"}); row["late"] == "" {
 			t.Errorf("%v", row)
 		}
-		one(t, f, map[string]string{"kind": "sweep", "state": "discarded", "attempts_most": "25", "last_error": "last"})
+		one(t, f, map[string]string{"kind": "reservations_sweep", "state": "discarded", "attempts_most": "25", "last_error": "last"})
 	})
 
 	run("connections sees everybody", func(t *testing.T) {
@@ -337,8 +335,9 @@ func TestQueries(t *testing.T) {
 		defer tx.Rollback(t.Context())
 		_, err = tx.Exec(t.Context(), `drop extension if exists pg_stat_statements`)
 		n.must(err)
+		slow, _ := ops.Find("slow")
 		var statement string
-		n.must(tx.QueryRow(t.Context(), `select statement from (`+strings.TrimSuffix(strings.TrimSpace(ops.SQL("slow")), ";")+`) as slow`).Scan(&statement))
+		n.must(tx.QueryRow(t.Context(), `select statement from (`+strings.TrimSuffix(strings.TrimSpace(slow.SQL), ";")+`) as slow`).Scan(&statement))
 		if !strings.Contains(statement, "not installed") {
 			t.Errorf("%q", statement)
 		}
@@ -392,8 +391,8 @@ func TestFilesSayWhatTheyTake(t *testing.T) {
 			t.Errorf("%s does not say what it shows, or how to run it", q.Name)
 		}
 	}
-	if got := ops.Names(); len(got) != len(ops.Queries()) || !slices.IsSorted(got) {
-		t.Errorf("%v", got)
+	if !slices.IsSortedFunc(ops.Queries(), func(a, b ops.Query) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("the list is not by name")
 	}
 	for _, r := range ops.Rules() {
 		if !strings.HasSuffix(r.About, ".") || strings.Contains(r.Name, " ") {

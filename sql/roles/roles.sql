@@ -17,7 +17,7 @@ begin
       ('rowlock_owner', 'Owns Rowlock''s tables. Migrations run as it (MIGRATE_DATABASE_URL); the service never does.'),
       ('rowlock_app',   'The service''s requests and jobs (DATABASE_URL). May read the change log, not write it.'),
       ('rowlock_lane',  'The lanes: the only role that changes who owns a place. Adds to the change log, never alters it. Has planner settings of its own.'),
-      ('rowlock_ops',   'People on call: reads all, changes nothing.')
+      ('rowlock_ops',   'People on call: reads Rowlock''s tables and the server''s figures, changes nothing.')
     ) as roles (name, purpose)
   loop
     if to_regrole(role.name) is null then
@@ -39,11 +39,12 @@ begin
   execute format('grant create, connect on database %I to rowlock_owner', current_database());
   execute format('grant connect on database %I to rowlock_app, rowlock_lane, rowlock_ops', current_database());
 
-  -- Hosted servers may keep these from us; then on-call sees less.
+  -- Hosted servers may keep this from us; then on-call sees less. Not
+  -- pg_read_all_data: that reads the password hashes in pg_authid, too.
   begin
-    grant pg_read_all_data, pg_monitor to rowlock_ops;
+    grant pg_monitor to rowlock_ops;
   exception when insufficient_privilege then
-    raise warning 'rowlock_ops may not read everything: %', sqlerrm;
+    raise warning 'rowlock_ops may not see the server''s figures: %', sqlerrm;
   end;
   begin
     create extension if not exists pg_stat_statements;

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -37,6 +38,7 @@ func run(keep bool, args []string) int {
 	server, err := postgres.Start(context.Background(), postgres.Config{
 		Ephemeral: true,
 		Version:   os.Getenv("PG"),
+		Log:       slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,175 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/fixture"
+	"github.com/rowlock/rowlock/internal/pgtest"
+	"github.com/rowlock/rowlock/internal/store"
+)
+
+// schedule is a scheduler that does something of the test's inside the lane's
+// transaction, between loading and saving.
+type schedule func(ctx context.Context, tx pgx.Tx, ends []store.Ending) error
+
+func (f schedule) ScheduleExpiry(ctx context.Context, tx pgx.Tx, ends []store.Ending) error {
+	return f(ctx, tx, ends)
+}
+
+func TestACommitWithoutAnswerIsNeverCalledNothing(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	var s shop
+	release := func() {}
+	cut := &cutter{after: true}
+	cut.wait = sync.OnceFunc(func() {
+		for {
+			var n int
+			if err := s.pool.QueryRow(context.Background(), "select count(*) from reservations").Scan(&n); err != nil || n > 0 {
+				break
+			}
+		}
+		// It is committed. Before the lane is back, another instance has the show.
+		release = s.hold(t)
+	})
+	s = shop{Store: fixture.On(t, db, func(c *store.Config) {
+		c.LaneDial, c.Lanes.Timeout = cut.dial, 300*time.Millisecond
+	}), db: db, pool: db.Pool("")}
+	s.Made = fixture.Show(t, s.Store, fixture.Options{})
+	key := fixture.Key()
+	_, _, err := s.placeKeyed(t.Context(), &key, "a", 0, 0)
+	release()
+	var refusal *boxoffice.Error
+	if !errors.As(err, &refusal) || refusal.Code != boxoffice.CodeUnavailable || refusal.Facts.Outcome != "unknown" {
+		t.Fatal("the hold exists, and its customer is told", err)
+	}
+	if _, replayed, err := s.placeKeyed(t.Context(), &key, "a", 0, 0); err != nil || !replayed {
+		t.Fatal(err, replayed)
+	}
+}
+
+func TestABatchThatFindsItsShowMovedOnIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{}, func(c *store.Config) {
+		c.Jobs = schedule(func(ctx context.Context, tx pgx.Tx, ends []store.Ending) error {
+			_, err := tx.Exec(ctx, "update show_heads set version = version + 10 where show_id = $1", ends[0].ShowID)
+			return err
+		})
+	})
+	if _, err := s.place(t.Context(), "a", 0, 0); boxoffice.CodeOf(err) != boxoffice.CodeInternal {
+		t.Error(err)
+	}
+	if n := s.count(t, "select count(*) from reservations"); n != 0 {
+		t.Error(n, "holds are committed")
+	}
+}
+
+func TestAJobThatCannotBeScheduledFailsItsHoldAlone(t *testing.T) {
+	t.Parallel()
+	var bad shop
+	bad = openShop(t, fixture.Options{}, func(c *store.Config) {
+		c.Lanes.Lanes = 1
+		c.Jobs = schedule(func(ctx context.Context, tx pgx.Tx, ends []store.Ending) error {
+			for _, end := range ends {
+				if end.ShowID == bad.ID {
+					_, err := tx.Exec(ctx, "select 1 / 0")
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	good := bad
+	good.Made = fixture.Show(t, bad.Store, fixture.Options{})
+	done := make(chan error)
+	for i := range 5 {
+		go func() {
+			_, err := good.place(t.Context(), "good", 0, i)
+			done <- err
+		}()
+	}
+	if _, err := bad.place(t.Context(), "bad", 0, 0); boxoffice.CodeOf(err) != boxoffice.CodeInternal {
+		t.Error(err)
+	}
+	for range 5 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := bad.count(t, "select count(*) from reservations where show_id = $1", bad.ID); n != 0 {
+		t.Error(n, "holds without a job")
+	}
+}
+
+func TestAReplayWaitsForNobodyWhoHasItsReservationLocked(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{})
+	key := fixture.Key()
+	first, _, err := s.placeKeyed(t.Context(), &key, "a", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := s.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	if _, err := tx.Exec(t.Context(), "select from reservations for update"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // for ever, if it waits
+	defer cancel()
+	again, replayed, err := s.placeKeyed(ctx, &key, "a", 0, 0)
+	if err != nil || !replayed || again.ID != first.ID {
+		t.Fatal(err, replayed)
+	}
+}
+
+func TestARowThatStaysLockedHoldsUpItsLaneNoLongerThanADeadline(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{}, func(c *store.Config) {
+		c.Lanes.Lanes = 1
+		c.Lanes.AnswerMax = 4 * time.Second // then Do says UNAVAILABLE
+	})
+	other := s
+	other.Made = fixture.Show(t, s.Store, fixture.Options{Seats: 60})
+	v, err := s.place(t.Context(), "a", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := s.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	if _, err := tx.Exec(t.Context(), "select from show_seats where show_id = $1 and seat_no = $2 for update", s.ID, s.Seats[0].No); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range 60 {
+		group.Go(func() {
+			if _, err := other.place(t.Context(), "b", 0, i); err != nil && boxoffice.CodeOf(err) != boxoffice.CodeLockTimeout {
+				t.Error("a neighbour:", err)
+			}
+		})
+	}
+	for range 3 {
+		group.Go(func() {
+			_, _, err := s.ReleaseReservation(t.Context(), boxoffice.Actor{CustomerID: "a"}, new(fixture.Key()), v.ID)
+			if boxoffice.CodeOf(err) != boxoffice.CodeLockTimeout {
+				t.Error("the hold could not be released, and its customer is told", err)
+			}
+		})
+	}
+	group.Wait()
+	if n := s.count(t, "select count(*) from reservations where status <> 'active'"); n != 0 {
+		t.Error(n, "were released")
+	}
+}
