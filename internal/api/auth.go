@@ -15,8 +15,9 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
-	"github.com/rowlock/rowlock/internal/boxoffice"
 	"golang.org/x/time/rate"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
 )
 
 // AuthOptions say whose word is taken for who a caller is.

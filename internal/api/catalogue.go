@@ -2,28 +2,15 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/store"
-)
-
-// What is cached how long. What has availability in it is as young as that.
-const (
-	catalogueAge    = "public, max-age=60"
-	availabilityAge = "public, max-age=5"
 )
 
 // Shows listed with an event; GET /shows?eventId= has the rest.
@@ -32,193 +19,9 @@ const (
 	showsOfEvent = 200
 )
 
-// amended is a field of a PATCH: not there, null, or a value. null takes away
-// what may be missing, and is refused for the rest: see [checkNulls].
-type amended[T any] struct {
-	given, null bool
-	value       T
-}
-
-// UnmarshalJSON is only called for what is there.
-func (f *amended[T]) UnmarshalJSON(data []byte) error {
-	f.given = true
-	if string(data) == "null" {
-		f.null = true
-		return nil
-	}
-	return json.Unmarshal(data, &f.value)
-}
-
-// MarshalJSON is for the fingerprint of an idempotency key.
-func (f amended[T]) MarshalJSON() ([]byte, error) {
-	if f.null {
-		return []byte("null"), nil
-	}
-	return json.Marshal(f.value)
-}
-
-// IsZero leaves what was not there out of the fingerprint.
-func (f amended[T]) IsZero() bool { return !f.given }
-
-// Schema is that of the value.
-func (f amended[T]) Schema(r huma.Registry) *huma.Schema {
-	return huma.SchemaFromType(r, reflect.TypeFor[T]())
-}
-
-func (f amended[T]) isNull() bool { return f.null }
-
-// to sets what the field is about, to its zero value when it is null.
-func (f amended[T]) to(to *T) {
-	if f.given {
-		*to = f.value
-	}
-}
-
-// ptr is the value, or nil when it stays.
-func (f amended[T]) ptr() *T {
-	if !f.given {
-		return nil
-	}
-	return &f.value
-}
-
-// checkNulls notes each field of a PATCH that is null and may not be.
-func checkNulls(c *boxoffice.Checks, body any) {
-	v := reflect.ValueOf(body).Elem()
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		f, ok := v.Field(i).Interface().(interface{ isNull() bool })
-		if ok && f.isNull() && field.Tag.Get("nullable") != "true" {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			c.Add(name, "must not be null")
-		}
-	}
-}
-
-// cursor makes the cursor of a list sorted in a way, from what the last thing
-// on the page is sorted by.
-func cursor(sort string, parts ...string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(sort + " " + strings.Join(parts, " ")))
-}
-
-// cursorID reads a cursor that is an id. The zero id: there is none.
-func cursorID(sort, s string) (uuid.UUID, error) {
-	parts, err := cursorParts(sort, s, 1)
-	if err != nil || parts == nil {
-		return uuid.Nil, err
-	}
-	id, err := uuid.Parse(parts[0])
-	if err != nil {
-		return uuid.Nil, errCursor()
-	}
-	return id, nil
-}
-
-// cursorParts reads a cursor of n parts; nil: there is none.
-func cursorParts(sort, s string, n int) ([]string, error) {
-	if s == "" {
-		return nil, nil
-	}
-	text, err := base64.RawURLEncoding.DecodeString(s)
-	parts := strings.Split(string(text), " ")
-	if err != nil || len(parts) != n+1 || parts[0] != sort {
-		return nil, errCursor()
-	}
-	return parts[1:], nil
-}
-
-func errCursor() error {
-	return boxoffice.Invalid(boxoffice.Violation{Field: "cursor", Message: "is not a cursor of this list"})
-}
-
-// page cuts a list that was read with one more than was asked for, and makes
-// the cursor of the next page.
-func page[T any](list []T, limit int, cursor func(last T) string) ([]T, string) {
-	if len(list) <= limit {
-		return list, ""
-	}
-	return list[:limit], cursor(list[limit-1])
-}
-
-// body hashes what is sent. What only says how late it is is left out by the
-// caller.
-func bodyHash(body any) string {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return "" // then the answer fails too, and says why
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
-}
-
-func revisionTag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
-
-// ifMatch is the revision that If-Match names, which is what our ETags begin
-// with; 0 when any will do.
-func ifMatch(call *Call) (int64, error) {
-	given := call.Request().Header["If-Match"]
-	if len(given) == 0 || len(given) == 1 && given[0] == "*" {
-		return 0, nil
-	}
-	if len(given) == 1 {
-		tag := strings.Trim(strings.TrimPrefix(given[0], "W/"), `"`)
-		number, _, _ := strings.Cut(tag, "-")
-		if n, err := strconv.ParseInt(number, 10, 64); err == nil && n > 0 && !strings.Contains(tag, ",") {
-			return n, nil
-		}
-	}
-	return 0, boxoffice.Refuse(boxoffice.CodePreconditionFailed, "If-Match is not an ETag of this; send one, as it came.")
-}
-
 // seesDrafts says whether the caller is an organiser, who sees what is not
 // published.
 func seesDrafts(c *boxoffice.Caller) bool { return c.Has(boxoffice.ScopeCatalogueWrite) }
-
-// cacheable says how long an answer may be kept, and by what it differs. What
-// an organiser sees is not for others.
-func cacheable(call *Call, public string) string {
-	call.Header().Add("Vary", "Accept, Authorization, X-API-Key")
-	if seesDrafts(&call.Caller) {
-		return "private, no-cache"
-	}
-	return public
-}
-
-// catalogueOutput is an answer of the catalogue.
-type catalogueOutput[T any] struct {
-	ETag         string `header:"ETag" doc:"Changes when the answer does; for If-None-Match, and If-Match of a PATCH"`
-	CacheControl string `header:"Cache-Control" doc:"How long it may be kept"`
-	Body         T
-}
-
-// answer is a cacheable answer, or 304 when the client has it already.
-func answer[T any](call *Call, etag, public string, body T) (*catalogueOutput[T], error) {
-	cache := cacheable(call, public)
-	if call.Matches(etag) {
-		return nil, NotModified(etag, cache)
-	}
-	return &catalogueOutput[T]{etag, cache, body}, nil
-}
-
-// createdOutput is the answer to a POST that made something.
-type createdOutput[T any] struct {
-	Location string `header:"Location" doc:"Where it is"`
-	ETag     string `header:"ETag" doc:"For If-Match"`
-	Body     T
-}
-
-// amendedOutput is the answer to a PATCH.
-type amendedOutput[T any] struct {
-	ETag string `header:"ETag" doc:"For the next If-Match"`
-	Body T
-}
-
-func created[T any](call *Call, path string, id uuid.UUID, revision int64, replayed bool, body T) *createdOutput[T] {
-	if replayed {
-		call.Replayed()
-	}
-	return &createdOutput[T]{basePath + path + id.String(), revisionTag(revision), body}
-}
 
 func (a *API) registerCatalogue() {
 	write := []boxoffice.Scope{boxoffice.ScopeCatalogueWrite}
@@ -353,28 +156,6 @@ func (a *API) amendVenue(ctx context.Context, call *Call, in *amendVenueInput) (
 		return nil, err
 	}
 	return &amendedOutput[Venue]{revisionTag(v.Revision), venueBody(&v)}, nil
-}
-
-// amend changes a thing of the catalogue as a PATCH says.
-func amend[T any](ctx context.Context, call *Call, id uuid.UUID, body any,
-	save func(context.Context, boxoffice.IdempotencyKey, store.Amendment[T]) (T, bool, error), change func(*T)) (T, error) {
-	var zero T
-	var c boxoffice.Checks
-	checkNulls(&c, body)
-	if err := c.Err(); err != nil {
-		return zero, err
-	}
-	revision, err := ifMatch(call)
-	if err != nil {
-		return zero, err
-	}
-	thing, replayed, err := save(ctx, call.Key, store.Amendment[T]{
-		Organisation: call.Caller.OrganisationID, ID: id, Revision: revision, Change: change,
-	})
-	if err == nil && replayed {
-		call.Replayed()
-	}
-	return thing, err
 }
 
 type listVenuesInput struct {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/telemetry"
 )
@@ -110,10 +111,6 @@ type Call struct {
 
 	x *exchange
 }
-
-// CallOf returns the call that ctx belongs to, for handlers that are not
-// registered through [register], such as event streams.
-func CallOf(ctx context.Context) *Call { return &exchangeOf(ctx).call }
 
 // Replayed marks the answer as that of an earlier request with the same key.
 func (c *Call) Replayed() { c.x.Header()["Idempotency-Replayed"] = []string{"true"} }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+
 	"github.com/rowlock/rowlock/internal/boxoffice"
 )
 

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlock/rowlock/internal/boxoffice"
 	"golang.org/x/time/rate"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
 )
 
 // LimitOptions say how often a caller may ask. Limits are kept by each

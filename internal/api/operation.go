@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/rowlock/rowlock/internal/boxoffice"
 )
 

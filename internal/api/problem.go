@@ -15,6 +15,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
+
 	"github.com/rowlock/rowlock/internal/boxoffice"
 )
 

@@ -59,7 +59,7 @@ type Config struct {
 	LaneBatchMax int           `env:"LANE_BATCH_MAX" default:"256" min:"1" max:"4096" help:"Commands in one transaction of a lane."`
 	LaneQueueMax int           `env:"LANE_QUEUE_MAX" default:"4096" min:"1" max:"1000000" help:"Commands waiting in one lane; one more is refused as OVERLOADED."`
 	LaneTimeout  time.Duration `env:"LANE_TIMEOUT" default:"2s" min:"50ms" max:"5s" help:"How long a command may wait in queue and for the show's lock before it is refused as LOCK_TIMEOUT."`
-	Waiters      int           `env:"WAITERS" default:"4" min:"1" max:"64" help:"Shows whose lock is held elsewhere that are waited for at the same time, each on a connection of its own."`
+	Waiters      int           `env:"WAITERS" default:"4" min:"1" max:"64" help:"Connections for shows whose lock is held elsewhere; such shows take turns on them."`
 
 	PoolRequests int  `env:"POOL_REQUESTS" default:"16" min:"1" max:"1000" help:"Connections for requests that read."`
 	PoolJobs     int  `env:"POOL_JOBS" default:"8" min:"1" max:"1000" help:"Connections for jobs at work."`

@@ -16,6 +16,7 @@
 package lanes
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -34,7 +35,7 @@ type Config struct {
 	Lanes      int           // lanes, each with a connection; default 4
 	BatchMax   int           // commands in a batch; default 256
 	QueueMax   int           // commands waiting in front of one lane or one busy show, and busy shows; default 4096
-	WaitersMax int           // busy shows waited for at once, each with a connection; more take turns; default 8
+	WaitersMax int           // busy shows waited for at once, each with a connection; more take turns; default 4
 	Timeout    time.Duration // how long a command may wait for its show, queue and lock; default 2 s, at most 5 s
 	AnswerMax  time.Duration // how long Do waits for a batch that has begun; default 15 s
 	Observer   Observer      // nil: nobody looks
@@ -154,31 +155,16 @@ type waiter[C, R any] struct{ calls []*Call[C, R] }
 
 // New makes a set of lanes; [Set.Run] works them.
 func New[C, R any](cfg Config, open Open[C, R]) *Set[C, R] {
-	def := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	def(&cfg.Lanes, 4)
-	def(&cfg.BatchMax, 256)
-	def(&cfg.QueueMax, 4096)
-	def(&cfg.WaitersMax, 8)
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = 2 * time.Second
-	}
-	cfg.Timeout = min(cfg.Timeout, 5*time.Second)
-	if cfg.AnswerMax <= 0 {
-		cfg.AnswerMax = 15 * time.Second
-	}
+	cfg.Lanes, cfg.BatchMax = cmp.Or(cfg.Lanes, 4), cmp.Or(cfg.BatchMax, 256)
+	cfg.QueueMax, cfg.WaitersMax = cmp.Or(cfg.QueueMax, 4096), cmp.Or(cfg.WaitersMax, 4)
+	cfg.Timeout = min(cmp.Or(cfg.Timeout, 2*time.Second), 5*time.Second)
+	cfg.AnswerMax = cmp.Or(cfg.AnswerMax, 15*time.Second)
 	s := &Set[C, R]{cfg: cfg, open: open, waiters: map[uuid.UUID]*waiter[C, R]{}, turns: make(chan struct{}, cfg.WaitersMax)}
 	for range cfg.Lanes {
 		s.lanes = append(s.lanes, make(chan *Call[C, R], cfg.QueueMax))
 	}
 	return s
 }
-
-// Config returns the bounds in force.
-func (s *Set[C, R]) Config() Config { return s.cfg }
 
 // Do sends a command through its show's lane and returns what became of it.
 //

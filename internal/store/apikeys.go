@@ -18,7 +18,6 @@ var (
 	sqlAPIKeysByHash  = queries.Must("apikeys_by_hash")
 	sqlAPIKeysList    = queries.Must("apikeys_list")
 	sqlAPIKeysRevoke  = queries.Must("apikeys_revoke")
-	sqlSessionsInsert = queries.Must("sessions_insert")
 )
 
 // CreateAPIKey makes a key. The secret is returned this once and not kept, so

@@ -8,7 +8,10 @@ import (
 	"github.com/rowlock/rowlock/sql/queries"
 )
 
-var sqlSessionsPurge = queries.Must("sessions_purge")
+var (
+	sqlSessionsInsert = queries.Must("sessions_insert")
+	sqlSessionsPurge  = queries.Must("sessions_purge")
+)
 
 // RecordSession notes that a guest was given a token. The token stands for
 // itself: the row is for people who ask who a customer id is.

@@ -32,7 +32,3 @@ select api_key_id, organisation_id, name, prefix, scopes, created_at, expires_at
 update api_keys set revoked_at = coalesce(revoked_at, clock_timestamp())
  where api_key_id = $1 and organisation_id = $2
 returning api_key_id, organisation_id, name, prefix, scopes, created_at, expires_at, revoked_at;
-
--- name: sessions_insert
--- $1 session_id, $2 organisation_id, $3 customer_id, $4 expires_at.
-insert into sessions (session_id, organisation_id, customer_id, expires_at) values ($1, $2, $3, $4);

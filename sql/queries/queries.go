@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 )
 
 //go:embed *.sql
@@ -21,8 +20,7 @@ const marker = "-- name: "
 
 var (
 	texts = load()
-	mu    sync.Mutex
-	used  = map[string]bool{}
+	used  = map[string]bool{} // written by package variables, one after the other
 )
 
 func load() map[string]string {
@@ -58,8 +56,6 @@ func Must(name string) string {
 	if !ok {
 		panic("sql/queries: no statement " + name)
 	}
-	mu.Lock()
-	defer mu.Unlock()
 	used[name] = true
 	return text
 }
@@ -69,8 +65,6 @@ func All() map[string]string { return maps.Clone(texts) }
 
 // Unused lists the statements that nobody asked for.
 func Unused() []string {
-	mu.Lock()
-	defer mu.Unlock()
 	return slices.Sorted(func(yield func(string) bool) {
 		for name := range texts {
 			if !used[name] && !yield(name) {
