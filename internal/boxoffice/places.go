@@ -149,7 +149,7 @@ func (b *batch) known(seats []SeatWant, areas []AreaWant) *Error {
 	if unknown == nil {
 		return nil
 	}
-	e := Refuse(CodeSeatNotFound, "%d of the named places are not in this show's plan.", len(unknown))
+	e := Refuse(CodeSeatNotFound, "Not in this show's plan: %d of the named places.", len(unknown))
 	e.Facts.UnknownSeats = unknown
 	return e
 }

@@ -13,11 +13,11 @@ import (
 )
 
 var (
-	sqlAPIKeysInsert  = queries.Must("apikeys_insert")
-	sqlAPIKeysEnsure  = queries.Must("apikeys_ensure")
-	sqlAPIKeysByHash  = queries.Must("apikeys_by_hash")
-	sqlAPIKeysList    = queries.Must("apikeys_list")
-	sqlAPIKeysRevoke  = queries.Must("apikeys_revoke")
+	sqlAPIKeysInsert = queries.Must("apikeys_insert")
+	sqlAPIKeysEnsure = queries.Must("apikeys_ensure")
+	sqlAPIKeysByHash = queries.Must("apikeys_by_hash")
+	sqlAPIKeysList   = queries.Must("apikeys_list")
+	sqlAPIKeysRevoke = queries.Must("apikeys_revoke")
 )
 
 // CreateAPIKey makes a key. The secret is returned this once and not kept, so

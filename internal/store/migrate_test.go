@@ -197,3 +197,22 @@ func objects(t *testing.T, conn *pgx.Conn) []string {
 	}
 	return names
 }
+
+func TestEverythingInTheSchemaSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	rows, err := pgtest.New(t).Pool("").Query(t.Context(), `
+		select c.relname::text from pg_class c
+		 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v') and obj_description(c.oid, 'pg_class') is null
+		   and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')
+		union all
+		select c.relname || '.' || a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+		 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v') and col_description(c.oid, a.attnum) is null
+		   and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(silent) > 0 {
+		t.Error(silent, err)
+	}
+}
