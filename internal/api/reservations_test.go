@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -264,7 +265,7 @@ func TestIdempotency(t *testing.T) {
 
 // instance is a service of its own on a database that others share.
 func instance(t *testing.T, db *pgtest.DB) http.Handler {
-	return api.New(api.Options{Store: fixture.On(t, db), Auth: api.AuthOptions{Mock: true}})
+	return api.New(api.Options{Log: slog.New(slog.DiscardHandler), Store: fixture.On(t, db), Auth: api.AuthOptions{Mock: true}})
 }
 
 func TestTwoThousandBuyersOverHTTP(t *testing.T) {
