@@ -127,6 +127,14 @@ func TestAStockIsMadeInOneCall(t *testing.T) {
 		show.field("availability.capacity") != 250.0 || show.field("prices.0.category") != "Balkon" {
 		t.Errorf("show: %s", show.Body)
 	}
+	for _, path := range []string{"/seats", "/availability"} {
+		if r := s.must("GET", "/shows/"+made.text("showId")+path, "", stranger...); r.field("areas.0.externalRef") != "sku-1" || r.field("areas.1.externalRef") != nil {
+			t.Errorf("%s: %s", path, r.Body)
+		}
+	}
+	if r := s.must("GET", "/shows/"+made.text("showId")+"/areas/"+made.field("areas.0.areaId").(string)+"/availability", "", stranger...); r.text("externalRef") != "sku-1" {
+		t.Errorf("area: %s", r.Body)
+	}
 	area := made.field("areas.1.areaId").(string)
 	if r := s.must("PATCH", "/shows/"+made.text("showId")+"/areas/"+area, `{"capacity":40}`); r.Header().Get("Show-Version") != "2" {
 		t.Errorf("capacity: %v", r.Header())

@@ -54,12 +54,13 @@ type MapSeat struct {
 
 // MapArea is an area in a show.
 type MapArea struct {
-	AreaID    uuid.UUID `json:"areaId" format:"uuid" doc:"The area's id" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
-	Name      string    `json:"name" doc:"Display name" example:"Floor"`
-	Category  string    `json:"category" doc:"Price class" example:"Standing"`
-	Capacity  int       `json:"capacity" doc:"Units in all" example:"800"`
-	Available int       `json:"available" doc:"Units that can be held now" example:"312"`
-	Price     int64     `json:"price" doc:"Of the standard ticket type, minor units" example:"1800"`
+	AreaID      uuid.UUID `json:"areaId" format:"uuid" doc:"The area's id" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	ExternalRef string    `json:"externalRef,omitempty" doc:"The organiser's own identifier, such as an article number" example:"day-ticket-sat"`
+	Name        string    `json:"name" doc:"Display name" example:"Floor"`
+	Category    string    `json:"category" doc:"Price class" example:"Standing"`
+	Capacity    int       `json:"capacity" doc:"Units in all" example:"800"`
+	Available   int       `json:"available" doc:"Units that can be held now" example:"312"`
+	Price       int64     `json:"price" doc:"Of the standard ticket type, minor units" example:"1800"`
 }
 
 // Availability is what is free in a show, in little space.
@@ -91,19 +92,21 @@ type CategoryAvailability struct {
 
 // AreaCount counts the units of an area.
 type AreaCount struct {
-	AreaID    uuid.UUID `json:"areaId" format:"uuid" doc:"The area's id" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
-	Name      string    `json:"name" doc:"Display name" example:"Floor"`
-	Category  string    `json:"category" doc:"Price class" example:"Standing"`
-	Capacity  int       `json:"capacity" doc:"Units in all" example:"800"`
-	Available int       `json:"available" doc:"Units that can be held now" example:"312"`
-	Held      int       `json:"held" doc:"Units in holds that are not over" example:"40"`
-	Booked    int       `json:"booked" doc:"Units sold" example:"448"`
+	AreaID      uuid.UUID `json:"areaId" format:"uuid" doc:"The area's id" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	ExternalRef string    `json:"externalRef,omitempty" doc:"The organiser's own identifier, such as an article number" example:"day-ticket-sat"`
+	Name        string    `json:"name" doc:"Display name" example:"Floor"`
+	Category    string    `json:"category" doc:"Price class" example:"Standing"`
+	Capacity    int       `json:"capacity" doc:"Units in all" example:"800"`
+	Available   int       `json:"available" doc:"Units that can be held now" example:"312"`
+	Held        int       `json:"held" doc:"Units in holds that are not over" example:"40"`
+	Booked      int       `json:"booked" doc:"Units sold" example:"448"`
 }
 
 // AreaAvailability is one area of a show, or one stock.
 type AreaAvailability struct {
 	ShowID             uuid.UUID `json:"showId" format:"uuid" doc:"The show" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
 	AreaID             uuid.UUID `json:"areaId" format:"uuid" doc:"The area" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	ExternalRef        string    `json:"externalRef,omitempty" doc:"The organiser's own identifier, such as an article number" example:"day-ticket-sat"`
 	Name               string    `json:"name" doc:"Display name" example:"Floor"`
 	Version            int64     `json:"version" doc:"The show's version; raised by each change" example:"42"`
 	AsOf               time.Time `json:"asOf" doc:"Since when the show's places are like this, by the database's clock" example:"2026-11-27T20:15:00.123456Z"`
@@ -256,7 +259,7 @@ func (s *seatmap) readArea(ctx context.Context, call *Call, in *areaInput) (*map
 	}
 	return s.answer(call, v, "area."+area.ID.String(), false, func() []byte {
 		return mustJSON(AreaAvailability{
-			ShowID: in.ShowID, AreaID: area.ID, Name: area.Name, Version: v.Version, AsOf: v.Since.UTC(), Stale: v.Stale,
+			ShowID: in.ShowID, AreaID: area.ID, ExternalRef: area.Ref, Name: area.Name, Version: v.Version, AsOf: v.Since.UTC(), Stale: v.Stale,
 			Capacity: area.Capacity, Booked: area.Booked, ActiveReservations: area.Held, Available: area.Available,
 		})
 	})
@@ -312,7 +315,7 @@ func encodeAvailability(v *live.View) []byte {
 		out.Categories = append(out.Categories, CategoryAvailability{c.Category, c.Capacity, c.Available, c.Held, c.Booked, c.Blocked})
 	}
 	for _, a := range v.Areas {
-		out.Areas = append(out.Areas, AreaCount{a.ID, a.Name, a.Category, a.Capacity, a.Available, a.Held, a.Booked})
+		out.Areas = append(out.Areas, AreaCount{a.ID, a.Ref, a.Name, a.Category, a.Capacity, a.Available, a.Held, a.Booked})
 	}
 	return mustJSON(out)
 }
@@ -347,7 +350,7 @@ func seatMapOf(v *live.View, only boxoffice.SeatStatus, owners map[int32]*store.
 		out.Seats = append(out.Seats, seat)
 	}
 	for _, a := range v.Areas {
-		out.Areas = append(out.Areas, MapArea{a.ID, a.Name, a.Category, a.Capacity, a.Available, price(a.Category)})
+		out.Areas = append(out.Areas, MapArea{a.ID, a.Ref, a.Name, a.Category, a.Capacity, a.Available, price(a.Category)})
 	}
 	return out
 }

@@ -81,7 +81,7 @@ func TestReadingPlaces(t *testing.T) {
 		if len(a.Categories) != 3 || a.Categories[0] != want[0] || a.Categories[1] != want[1] || a.Categories[2] != want[2] {
 			t.Errorf("%+v", a.Categories)
 		}
-		if len(a.Areas) != 1 || a.Areas[0] != (AreaCount{show.Areas[0].ID, "Floor", "Floor", 8, 5, 3, 0}) {
+		if len(a.Areas) != 1 || a.Areas[0] != (AreaCount{show.Areas[0].ID, "", "Floor", "Floor", 8, 5, 3, 0}) {
 			t.Errorf("%+v", a.Areas)
 		}
 		if w.Header().Get("ETag") == "" || w.Header().Get("Cache-Control") != "no-cache" || w.Header().Get("Content-Type") != "application/json" {
@@ -146,7 +146,7 @@ func TestReadingPlaces(t *testing.T) {
 		if second.Status != "held" || second.ReservationID != nil || second.CustomerID != "" || second.HeldUntil != nil {
 			t.Errorf("%+v", second)
 		}
-		if m.Areas[0] != (MapArea{show.Areas[0].ID, "Floor", "Floor", 8, 5, fixture.FloorPrice}) {
+		if m.Areas[0] != (MapArea{show.Areas[0].ID, "", "Floor", "Floor", 8, 5, fixture.FloorPrice}) {
 			t.Errorf("%+v", m.Areas)
 		}
 		for status, n := range map[string]int{"available": 3, "held": 2, "blocked": 1, "booked": 0} {

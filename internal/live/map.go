@@ -43,6 +43,7 @@ type Map struct {
 type Area struct {
 	No       int32
 	ID       uuid.UUID
+	Ref      string // the organiser's own identifier; "": none
 	Name     string
 	Category string
 	Capacity int

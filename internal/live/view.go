@@ -40,6 +40,7 @@ type View struct {
 // AreaView is an area at an instant.
 type AreaView struct {
 	ID        uuid.UUID
+	Ref       string // the organiser's own identifier; "": none
 	Name      string
 	Category  string
 	Capacity  int
@@ -187,7 +188,7 @@ func (v *View) count(m *Map, seats []Count, now time.Time) {
 		v.Categories = append(v.Categories, CategoryCount{name, seats[i]})
 	}
 	for _, a := range m.Areas {
-		view := AreaView{ID: a.ID, Name: a.Name, Category: a.Category, Capacity: a.Capacity, Booked: a.Booked, Held: a.Held - over[a.No]}
+		view := AreaView{ID: a.ID, Ref: a.Ref, Name: a.Name, Category: a.Category, Capacity: a.Capacity, Booked: a.Booked, Held: a.Held - over[a.No]}
 		view.Available = max(0, a.Capacity-a.Booked-view.Held)
 		v.Areas = append(v.Areas, view)
 		i, ok := index[a.Category]

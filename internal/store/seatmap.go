@@ -80,10 +80,10 @@ func (s *Store) readSeatMap(ctx context.Context, tx pgx.Tx, show uuid.UUID) (*li
 	var states *string
 	var until, holdEnds []time.Time
 	var areaIDs, holders []uuid.UUID
-	var names, categories []string
+	var refs, names, categories []string
 	err := tx.QueryRow(ctx, sqlSeatmapRead, show).Scan(&m.Version, &m.Definition, &m.ChangedAt, &m.Now,
 		&seatNos, &states, &until,
-		&areaNos, &areaIDs, &names, &categories, &capacities, &held, &booked,
+		&areaNos, &areaIDs, &refs, &names, &categories, &capacities, &held, &booked,
 		&holders, &holdEnds, &holdAreas, &holdUnits)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such show.")
@@ -99,7 +99,7 @@ func (s *Store) readSeatMap(ctx context.Context, tx pgx.Tx, show uuid.UUID) (*li
 	}
 	for i, no := range areaNos {
 		m.Areas = append(m.Areas, live.Area{
-			No: no, ID: areaIDs[i], Name: names[i], Category: categories[i],
+			No: no, ID: areaIDs[i], Ref: refs[i], Name: names[i], Category: categories[i],
 			Capacity: int(capacities[i]), Held: int(held[i]), Booked: int(booked[i]),
 		})
 	}

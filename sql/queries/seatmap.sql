@@ -82,7 +82,7 @@ select seat_nos from blocks where show_id = $1 and block_id = $2;
 -- in theirs. H is a held seat that goes back to its block. $1 show_id.
 select h.version, h.definition, h.changed_at, greatest(clock_timestamp(), h.changed_at),
        s.seat_nos, s.states, s.held_until,
-       a.area_nos, a.area_ids, a.names, a.categories, a.capacities, a.held, a.booked,
+       a.area_nos, a.area_ids, a.external_refs, a.names, a.categories, a.capacities, a.held, a.booked,
        r.reservation_ids, r.expires_at, r.area_nos, r.quantities
   from show_heads h
  cross join lateral (
@@ -92,7 +92,8 @@ select h.version, h.definition, h.changed_at, greatest(clock_timestamp(), h.chan
      from show_seats s
     where s.show_id = h.show_id) s
  cross join lateral (
-   select array_agg(a.area_no) as area_nos, array_agg(a.area_id) as area_ids, array_agg(a.name) as names,
+   select array_agg(a.area_no) as area_nos, array_agg(a.area_id) as area_ids,
+          array_agg(coalesce(a.external_ref, '')) as external_refs, array_agg(a.name) as names,
           array_agg(a.category) as categories, array_agg(a.capacity) as capacities,
           array_agg(a.held) as held, array_agg(a.booked) as booked
      from (select * from show_areas a where a.show_id = h.show_id order by a.area_no) a) a
