@@ -64,6 +64,12 @@ type laneCall = lanes.Call[*laneCommand, boxoffice.Outcome]
 // as the error, with seats and areas named.
 func (s *Store) do(ctx context.Context, show uuid.UUID, cmd *laneCommand) (boxoffice.Outcome, error) {
 	out, err := s.lanes.Do(ctx, show, cmd)
+	if boxoffice.CodeOf(err) == boxoffice.CodeLockTimeout && s.away.Load() {
+		// It is not the show that was busy: its lane waits for the database.
+		e := &boxoffice.Error{Code: boxoffice.CodeUnavailable, Detail: "The database cannot be reached; nothing was done.", Cause: err}
+		e.Facts.Outcome = "none"
+		return out, e
+	}
 	if err == nil && out.Err != nil {
 		customer := cmd.Actor.CustomerID
 		if place, ok := cmd.Do.(*boxoffice.PlaceReservation); ok {
@@ -165,12 +171,16 @@ func (w *laneWorker) Work(ctx context.Context, calls []*laneCall) (busy []*laneC
 			err = t.runSafely(ctx, calls)
 		}
 		if err == nil {
+			if w.s.away.Load() {
+				w.s.away.Store(false)
+			}
 			return t.busy
 		}
 		lost := w.conn == nil || w.conn.IsClosed() || away(err)
 		w.rollback(ctx, lost)
 		switch {
 		case lost:
+			w.s.away.Store(true)
 			w.s.log.Warn("lane: the database is away", "error", err, "commands", len(calls))
 			t.unknown()
 			if calls = inTime(calls, func(c *laneCall) error { return unreachable(c, err) }); len(calls) == 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,6 +60,7 @@ type Store struct {
 	lanes   *lanes.Set[*laneCommand, boxoffice.Outcome]
 	terms   *termsCache
 	counts  *countsCache
+	away    atomic.Bool // a lane lost the database, and none has had it since
 	log     *slog.Logger
 }
 
