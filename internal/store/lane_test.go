@@ -532,3 +532,29 @@ func TestReplayIsTheFirstAnswer(t *testing.T) {
 func utc(s string) string {
 	return strings.NewReplacer(" +0000 UTC", "", " +0000 +0000", "").Replace(s)
 }
+
+// A rush for standing places is refused without a question to the database
+// beside the lane's own.
+func TestAreasAreNamedWithoutAskingTheDatabase(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{Floor: 1})
+	ask := func() error {
+		_, _, err := s.PlaceReservation(t.Context(), boxoffice.Actor{CustomerID: "a", Name: "a"}, new(fixture.Key()),
+			store.PlaceRequest{ShowID: s.ID, CustomerID: "a", Areas: []store.AreaRef{{ID: s.Areas[0].ID, Quantity: 1}}})
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	requests := s.Pools()["requests"]
+	before := requests.Stat().AcquireCount()
+	for range 3 {
+		var refusal *boxoffice.Error
+		if err := ask(); !errors.As(err, &refusal) || refusal.Code != boxoffice.CodeInsufficient || refusal.Facts.Areas[0].AreaID != s.Areas[0].ID {
+			t.Fatal(err)
+		}
+	}
+	if n := requests.Stat().AcquireCount() - before; n != 0 {
+		t.Errorf("three refusals took %d connections", n)
+	}
+}

@@ -389,19 +389,15 @@ func (s *Store) view(ctx context.Context, r *boxoffice.Reservation, version int6
 		v.Seats = append(v.Seats, SeatView{seat.ID, seat.Label, terms.Plan.CategoryOf(seat), line.TicketType, line.PriceMinor})
 	}
 	v.Areas = make([]AreaView, 0, len(r.Areas))
-	if len(r.Areas) > 0 {
-		areas, err := s.areasOf(ctx, r.ShowID)
+	for _, line := range r.Areas {
+		a, err := s.area(ctx, r.ShowID, func(a boxoffice.AreaRow) bool { return a.No == line.No })
 		if err != nil {
 			return nil, err
 		}
-		for _, line := range r.Areas {
-			i := slices.IndexFunc(areas, func(a boxoffice.AreaRow) bool { return a.No == line.No })
-			var a boxoffice.AreaRow
-			if i >= 0 {
-				a = areas[i]
-			}
-			v.Areas = append(v.Areas, AreaView{a.ID, a.Name, line.TicketType, line.Requested, line.Quantity, line.PriceMinor})
+		if a == nil { // the show moved to a plan without it
+			a = &boxoffice.AreaRow{Name: "#" + strconv.Itoa(int(line.No))}
 		}
+		v.Areas = append(v.Areas, AreaView{a.ID, a.Name, line.TicketType, line.Requested, line.Quantity, line.PriceMinor})
 	}
 	return v, nil
 }
@@ -449,10 +445,6 @@ func (s *Store) resolveAreas(ctx context.Context, terms *boxoffice.Terms, refs [
 	if len(refs) == 0 {
 		return nil, nil
 	}
-	areas, err := s.areasOf(ctx, terms.ShowID)
-	if err != nil {
-		return nil, err
-	}
 	var wants []boxoffice.AreaWant
 next:
 	for _, ref := range refs {
@@ -467,12 +459,34 @@ next:
 				continue next
 			}
 		}
-		if i := slices.IndexFunc(areas, func(a boxoffice.AreaRow) bool { return a.ID == ref.ID }); i >= 0 {
-			w.No = areas[i].No
+		a, err := s.area(ctx, terms.ShowID, func(a boxoffice.AreaRow) bool { return a.ID == ref.ID })
+		if err != nil {
+			return nil, err
+		}
+		if a != nil {
+			w.No = a.No
 		}
 		wants = append(wants, w)
 	}
 	return wants, nil
+}
+
+// area finds an area of a show by its number or id, which never change: from
+// the cache if it is there. Its counts may be old.
+func (s *Store) area(ctx context.Context, show uuid.UUID, is func(boxoffice.AreaRow) bool) (*boxoffice.AreaRow, error) {
+	areas := s.terms.areasOf(show)
+	i := slices.IndexFunc(areas, is)
+	if i < 0 {
+		var err error
+		if areas, err = s.areasOf(ctx, show); err != nil {
+			return nil, err
+		}
+		s.terms.putAreas(show, areas)
+		if i = slices.IndexFunc(areas, is); i < 0 {
+			return nil, nil
+		}
+	}
+	return &areas[i], nil
 }
 
 // areasOf reads the areas of a show.
@@ -521,17 +535,13 @@ func (s *Store) explain(ctx context.Context, show uuid.UUID, customer string, re
 		}
 		e.Detail = strings.Join(labels, ", ") + ": " + e.Detail
 	}
-	if len(e.AreaNos) > 0 {
-		areas, err := s.areasOf(ctx, show)
+	for _, short := range e.AreaNos {
+		a, err := s.area(ctx, show, func(a boxoffice.AreaRow) bool { return a.No == short.AreaNo })
 		if err != nil {
 			return err
 		}
-		for _, short := range e.AreaNos {
-			for _, a := range areas {
-				if a.No == short.AreaNo {
-					e.Facts.Areas = append(e.Facts.Areas, boxoffice.AreaRef{AreaID: a.ID, Requested: short.Requested, Available: short.Available})
-				}
-			}
+		if a != nil {
+			e.Facts.Areas = append(e.Facts.Areas, boxoffice.AreaRef{AreaID: a.ID, Requested: short.Requested, Available: short.Available})
 		}
 	}
 	return &e

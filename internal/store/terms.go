@@ -31,10 +31,11 @@ type termsCache struct {
 	terms map[uuid.UUID]*boxoffice.Terms
 	plans map[uuid.UUID]*boxoffice.PlanIndex
 	seats int
+	areas map[uuid.UUID][]boxoffice.AreaRow // of shows in terms, for their numbers, ids and names
 }
 
 func newTermsCache() *termsCache {
-	return &termsCache{terms: map[uuid.UUID]*boxoffice.Terms{}, plans: map[uuid.UUID]*boxoffice.PlanIndex{}}
+	return &termsCache{terms: map[uuid.UUID]*boxoffice.Terms{}, plans: map[uuid.UUID]*boxoffice.PlanIndex{}, areas: map[uuid.UUID][]boxoffice.AreaRow{}}
 }
 
 func (c *termsCache) get(show uuid.UUID) *boxoffice.Terms {
@@ -56,8 +57,23 @@ func (c *termsCache) put(t *boxoffice.Terms) {
 			break
 		}
 		delete(c.terms, id)
+		delete(c.areas, id)
 	}
 	c.terms[t.ShowID] = t
+}
+
+func (c *termsCache) areasOf(show uuid.UUID) []boxoffice.AreaRow {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.areas[show]
+}
+
+func (c *termsCache) putAreas(show uuid.UUID, areas []boxoffice.AreaRow) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.terms[show] != nil {
+		c.areas[show] = areas
+	}
 }
 
 func (c *termsCache) plan(id uuid.UUID) *boxoffice.PlanIndex {
