@@ -75,6 +75,10 @@ var below = map[string][]string{
 	"internal/boxoffice": {},
 
 	"internal/lanes":     {"internal/boxoffice"},
+	"internal/payment":   {"internal/boxoffice"},
+	"internal/sandbox":   {"internal/boxoffice"},
+	"internal/tickets":   {"internal/boxoffice"},
+	"internal/mail":      {"internal/boxoffice"},
 	"internal/seatplan":  {"internal/boxoffice"},
 	"internal/live":      {"internal/boxoffice"},
 	"internal/web":       {"internal/boxoffice"},
@@ -87,9 +91,10 @@ var below = map[string][]string{
 	"sql/roles":      {},
 	"sql/ops":        {},
 
-	"internal/store": {"internal/boxoffice", "internal/lanes", "internal/live", "sql/"},
-	"internal/jobs":  {"internal/boxoffice", "internal/store", "internal/telemetry"},
-	"internal/api":   {"internal/boxoffice", "internal/store", "internal/telemetry", "internal/live", "internal/seatplan"},
+	"internal/store":    {"internal/boxoffice", "internal/lanes", "internal/live", "sql/"},
+	"internal/checkout": {"internal/boxoffice", "internal/payment", "internal/store"},
+	"internal/jobs":     {"internal/boxoffice", "internal/checkout", "internal/mail", "internal/store", "internal/telemetry", "internal/tickets"},
+	"internal/api":      {"internal/boxoffice", "internal/checkout", "internal/payment", "internal/store", "internal/telemetry", "internal/tickets", "internal/live", "internal/seatplan"},
 
 	// Not part of the service: they stand beside it and use what they like of it.
 	"cmd/":              {"internal/", "sql/"},

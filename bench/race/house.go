@@ -67,7 +67,7 @@ func open(ctx context.Context) (h *house, err error) {
 	if _, err := h.all.Exec(ctx, sqlPrepare); err != nil {
 		return h, err
 	}
-	scheduler, err := jobs.NewScheduler(quiet)
+	scheduler, err := jobs.NewScheduler(quiet, false)
 	if err != nil {
 		return h, err
 	}

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/text/currency"
-
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/web"
@@ -56,10 +54,7 @@ func (s *service) shows(ctx context.Context) ([]web.Show, error) {
 				ID: l.ShowID.String(), Ref: l.Facts.ExternalRef, Title: e.Title, Kind: string(e.Kind),
 				Venue: l.VenueName, City: l.City, StartsAt: l.StartsAt, TimeZone: l.TimeZone,
 				OnSale: l.Status == boxoffice.ShowOnSale, Available: l.Availability.Available, Capacity: l.Availability.Capacity,
-				PriceFrom: -1, Currency: l.Currency,
-			}
-			if unit, err := currency.ParseISO(l.Currency); err == nil {
-				show.Exponent, _ = currency.Standard.Rounding(unit)
+				PriceFrom: -1, Currency: l.Currency, Exponent: boxoffice.Exponent(l.Currency),
 			}
 			for _, p := range l.PriceList {
 				if p.TicketType == boxoffice.TicketTypeStandard && (show.PriceFrom < 0 || p.AmountMinor < show.PriceFrom) {

@@ -87,7 +87,7 @@ func newRoot() *cobra.Command {
 		&cobra.Group{ID: "data", Title: "The database and what is in it:"},
 	)
 	for group, verbs := range map[string][]*cobra.Command{
-		"home":    {runVerb(), resetVerb(), demoVerb()},
+		"home":    {runVerb(), resetVerb(), demoVerb(), sandboxVerb()},
 		"service": {serveVerb(), workVerb()},
 		"data":    {migrateVerb(), rolesVerb(), apikeyVerb(), importVerb(), proveVerb(), opsVerb()},
 	} {

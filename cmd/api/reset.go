@@ -34,7 +34,7 @@ func resetVerb() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, name := range []string{urlFile, secretFile, passwordFile, "lock"} {
+			for _, name := range []string{urlFile, secretFile, passwordFile, ticketFile, mailFolder, sandboxFolder, "lock"} {
 				gone = append(gone, filepath.Join(cfg.DataDir, name))
 			}
 			for _, path := range gone {

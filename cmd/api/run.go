@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +27,15 @@ import (
 const devKey = "dev-admin-key"
 
 // Secrets that outlive a restart, each in a file of its own: of guests' tokens,
-// and the password of the database, which anybody on this machine can reach.
+// the password of the database, which anybody on this machine can reach, and the
+// key of ticket codes.
 const (
 	secretFile   = "session-secret"
 	passwordFile = "database-password"
+	ticketFile   = "ticket-key"
+
+	mailFolder    = "mail"    // where mails are dropped
+	sandboxFolder = "sandbox" // the ledger of the sandbox gateway
 )
 
 func runVerb() *cobra.Command {
@@ -91,6 +98,24 @@ func run(ctx context.Context, cfg config.Config, log *slog.Logger, out io.Writer
 			return err
 		}
 	}
+	if cfg.TicketKeys == "" {
+		secret, err := keepSecret(filepath.Join(cfg.DataDir, ticketFile))
+		if err != nil {
+			return err
+		}
+		seed := sha256.Sum256([]byte(secret))
+		cfg.TicketKeys = hex.EncodeToString(seed[:])
+	}
+	if cfg.MailURL == "" {
+		cfg.MailURL = filepath.Join(cfg.DataDir, mailFolder)
+	}
+	if cfg.SandboxURL == "" {
+		more, err := startSandbox(&cfg, listener.Addr(), log)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, more...)
+	}
 	mode := serving
 	if cfg.Jobs {
 		mode |= working
@@ -109,7 +134,7 @@ func run(ctx context.Context, cfg config.Config, log *slog.Logger, out io.Writer
 		if err := demo.Load(ctx, s.store, log); err != nil {
 			return err
 		}
-		fmt.Fprint(out, welcome(listener.Addr()))
+		fmt.Fprint(out, welcome(listener.Addr(), &cfg))
 		return nil
 	}})
 	return s.run(ctx, parts...)
@@ -178,7 +203,7 @@ func keepSecret(path string) (string, error) {
 }
 
 // welcome says where to look.
-func welcome(addr net.Addr) string {
+func welcome(addr net.Addr, cfg *config.Config) string {
 	base := "http://" + addr.String()
 	if tcp, ok := addr.(*net.TCPAddr); ok && (tcp.IP.IsLoopback() || tcp.IP.IsUnspecified()) {
 		base = fmt.Sprintf("http://localhost:%d", tcp.Port)
@@ -190,10 +215,12 @@ Rowlock is at %[1]s
   %[1]s/docs      every operation, to try
   %[1]s/riverui/  jobs at work (any name, password %[2]s)
   %[1]s/metrics   figures
+  %[3]s          the sandbox gateway, where paying costs nothing
+  %[4]s           mails to buyers
 
   X-API-Key: %[2]s        may do everything
   X-Mock-User-Id: <any UUID>      is a customer
 
 Ctrl-C stops it; what you did stays.
-`, base, devKey)
+`, base, devKey, cfg.SandboxURL, cfg.MailURL)
 }

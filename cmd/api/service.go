@@ -22,11 +22,13 @@ import (
 
 	"github.com/rowlock/rowlock/internal/api"
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/checkout"
 	"github.com/rowlock/rowlock/internal/config"
 	"github.com/rowlock/rowlock/internal/jobs"
 	"github.com/rowlock/rowlock/internal/lanes"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/telemetry"
+	"github.com/rowlock/rowlock/internal/tickets"
 	"github.com/rowlock/rowlock/internal/web"
 )
 
@@ -41,6 +43,8 @@ type service struct {
 	log      *slog.Logger
 	metrics  *telemetry.Metrics
 	store    *store.Store
+	checkout *checkout.Checkout
+	tickets  *tickets.Signer
 	river    *pgxpool.Pool
 	jobs     *jobs.Jobs // nil: works none
 	ui       *jobs.UI
@@ -74,13 +78,22 @@ func newService(ctx context.Context, cfg config.Config, log *slog.Logger, listen
 	for name, pool := range s.store.Pools() {
 		s.metrics.WatchPool(name, pool)
 	}
+	gateways := gatewaysOf(&cfg)
+	s.checkout = checkout.New(checkout.Config{Store: s.store, Gateways: gateways, Observer: s.metrics, Log: log})
+	if s.tickets, err = signerOf(&cfg, log); err != nil {
+		return nil, err
+	}
 	if s.river, err = jobs.OpenPool(ctx, cfg.DirectURL(), cfg.PoolRiver); err != nil {
 		return nil, err
 	}
 	s.metrics.WatchPool("river", s.river)
 	if mode&working != 0 {
+		post, err := s.post()
+		if err != nil {
+			return nil, err
+		}
 		s.jobs, err = jobs.New(jobs.Config{
-			Store: s.store, Pool: s.river, Workers: cfg.PoolJobs, StopTimeout: max(cfg.ShutdownTimeout, time.Millisecond),
+			Store: s.store, Checkout: s.checkout, Post: post, Pool: s.river, Workers: cfg.PoolJobs, StopTimeout: max(cfg.ShutdownTimeout, time.Millisecond),
 			Metrics: s.metrics, Log: log,
 		})
 		if err != nil {
@@ -90,9 +103,9 @@ func newService(ctx context.Context, cfg config.Config, log *slog.Logger, listen
 	return s, s.open(ctx, mode)
 }
 
-// openStore opens the store with its expiry jobs scheduled.
+// openStore opens the store with its jobs scheduled.
 func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger, watch store.Observer) (*store.Store, error) {
-	scheduler, err := jobs.NewScheduler(log)
+	scheduler, err := jobs.NewScheduler(log, cfg.MailURL != "")
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +124,7 @@ func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger, watch 
 func (s *service) open(ctx context.Context, mode int) (err error) {
 	opts := api.Options{
 		Log: s.log, Metrics: s.metrics, Version: version, Addr: s.cfg.Addr, Store: s.store,
+		Checkout: s.checkout, Tickets: s.tickets,
 		InFlightMax: s.cfg.InFlightMax, CORSOrigins: s.cfg.CORSOrigins, Checks: s.checks(),
 		Limit: api.LimitOptions{
 			PerSecond: s.cfg.RateLimit, KeyPerSecond: s.cfg.RateLimitAPIKeys,
@@ -230,6 +244,7 @@ func (s *service) run(ctx context.Context, more ...part) error {
 	parts := append([]part{
 		{"lanes", s.store.Run},
 		{"lag", func(ctx context.Context) error { return jobs.WatchLag(ctx, s.store, s.metrics) }},
+		{"money", func(ctx context.Context) error { return jobs.WatchMoney(ctx, s.store, s.metrics) }},
 	}, more...)
 	if s.jobs != nil {
 		parts = append(parts, part{"jobs", s.jobs.Run})

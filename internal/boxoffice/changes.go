@@ -19,11 +19,28 @@ const (
 	ReservationCancelled ChangeType = "reservation.cancelled"
 	PlaceBlocked         ChangeType = "place.blocked"
 	PlaceUnblocked       ChangeType = "place.unblocked"
-	ShowPublished        ChangeType = "show.published"
-	ShowPausedChange     ChangeType = "show.paused"
-	ShowResumed          ChangeType = "show.resumed"
-	ShowCancelledChange  ChangeType = "show.cancelled"
-	ShowChanged          ChangeType = "show.changed"
+	ReservationConsume   ChangeType = "reservation.consumed"
+
+	BookingCreated         ChangeType = "booking.created"
+	BookingConfirmedChange ChangeType = "booking.confirmed"
+	BookingFailedChange    ChangeType = "booking.failed"
+	BookingExpiredChange   ChangeType = "booking.expired"
+	BookingCancelledChange ChangeType = "booking.cancelled"
+	PaymentCreated         ChangeType = "payment.created" // an attempt began
+	PaymentSucceededChange ChangeType = "payment.succeeded"
+	PaymentFailedChange    ChangeType = "payment.failed" // declined, or cancelled
+	RefundCreated          ChangeType = "refund.created" // it is on its way
+	RefundSucceededChange  ChangeType = "refund.succeeded"
+	RefundFailedChange     ChangeType = "refund.failed"
+	TicketIssued           ChangeType = "ticket.issued"
+	TicketUsedChange       ChangeType = "ticket.used"
+	TicketVoidChange       ChangeType = "ticket.void"
+
+	ShowPublished       ChangeType = "show.published"
+	ShowPausedChange    ChangeType = "show.paused"
+	ShowResumed         ChangeType = "show.resumed"
+	ShowCancelledChange ChangeType = "show.cancelled"
+	ShowChanged         ChangeType = "show.changed"
 )
 
 // Reason says why something happened.
@@ -35,6 +52,11 @@ const (
 	ReasonStaff   Reason = "staff"
 	ReasonExpired Reason = "expired" // closed by its own job or by the next buyer
 	ReasonSwept   Reason = "swept"   // closed by the periodic sweep: its job did not run
+
+	ReasonPaymentFailed Reason = "payment_failed" // the time that paying took is taken back
+	ReasonLatePayment   Reason = "late_payment"   // the money came after the hold's end
+	ReasonShowCancelled Reason = "show_cancelled"
+	ReasonGateway       Reason = "gateway" // the payment gateway said so
 )
 
 // Change is one entry of a show's log.
@@ -47,11 +69,17 @@ type Change struct {
 	Reason        Reason
 	ReservationID uuid.UUID // zero: none
 	BlockID       uuid.UUID // zero: none
+	BookingID     uuid.UUID // zero: none
+	PaymentID     uuid.UUID // zero: none
+	RefundID      uuid.UUID // zero: none
+	TicketIDs     []uuid.UUID
+	AmountMinor   int64     // of the payment or refund
 	Before, After string    // statuses
 	ExpiresAt     time.Time // zero: none
 	SeatNos       []int32   // seats whose state changed, or whose hold's end did
 	SeatStates    []byte    // their state after, in step
 	AreaNos       []int32
-	AreaUnits     []int32 // taken positive, given back negative
+	AreaUnits     []int32 // held units: taken positive, given back negative
+	AreaBooked    []int32 // booked units, likewise
 	Detail        string  // for people
 }

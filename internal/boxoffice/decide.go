@@ -85,7 +85,9 @@ type State struct {
 	Places       map[string]int             // places each customer has, live holds and bookings; needed when customers are limited, or a command here limits them
 	Blocks       map[uuid.UUID]bool         // named blocks that exist
 	Receipts     map[KeyID]Remembered
-	EverHeld     bool // the show had a hold before
+	EverHeld     bool                   // the show had a hold before
+	Bookings     map[uuid.UUID]*Booking // named, and those of every reservation here that has one; whole
+	Scans        map[uuid.UUID]*Scan    // named, and those that first admitted a ticket here that somebody checks in
 }
 
 // KeyID is an idempotency key with its owner.
@@ -144,6 +146,13 @@ type Receipt struct {
 	Reservation   *Reservation `json:"h,omitempty"` // as the command left it
 	ID            uuid.UUID    `json:"id,omitzero"` // of the block
 	Count         int          `json:"n,omitempty"` // seats unblocked, holds closed
+	BookingID     uuid.UUID    `json:"b,omitzero"`
+	PaymentID     uuid.UUID    `json:"p,omitzero"`
+	Booking       string       `json:"bs,omitempty"` // the booking's status after the command
+	TicketIDs     []uuid.UUID  `json:"t,omitempty"`  // that were named
+	Scan          *Scan        `json:"sc,omitempty"`
+	Payment       string       `json:"-"` // the payment's status after the command
+	Late          Late         `json:"-"` // what became of money that came too late
 }
 
 // Changes is what a batch of commands did to one show: at most one change a
@@ -164,6 +173,14 @@ type Changes struct {
 	Blocks       []NewBlock
 	Log          []Change
 	Kept         []KeptReceipt
+	Bookings     []*Booking // by id, as the following ones; new rows or changed ones
+	People       []People
+	Payments     []*Payment
+	Refunds      []*Refund
+	Tickets      []*Ticket
+	Scans        []*Scan // new, and those that a later upload proved wrong
+	Tasks        []Task
+	Hurried      []uuid.UUID // payments whose gateway should be asked at once
 	Ends         []time.Time // instants at which new or extended holds end, each once
 }
 
@@ -217,6 +234,12 @@ func Decide(st State, cmds []Command) ([]Outcome, *Changes) {
 	}
 	if b.Blocks == nil {
 		b.Blocks = map[uuid.UUID]bool{}
+	}
+	if b.Bookings == nil {
+		b.Bookings = map[uuid.UUID]*Booking{}
+	}
+	if b.Scans == nil {
+		b.Scans = map[uuid.UUID]*Scan{}
 	}
 	if b.Receipts == nil {
 		b.Receipts = map[KeyID]Remembered{}
@@ -360,6 +383,17 @@ func (b *batch) collect() {
 	b.did.RemovedAreas = slices.Sorted(maps.Keys(b.goneAreas))
 	slices.SortFunc(b.did.Areas, func(x, y *AreaRow) int { return cmp.Compare(x.No, y.No) })
 	slices.SortFunc(b.did.Updated, compareReservations)
+	slices.SortFunc(b.did.Bookings, func(x, y *Booking) int { return bytes.Compare(x.ID[:], y.ID[:]) })
+	slices.SortFunc(b.did.Payments, func(x, y *Payment) int { return bytes.Compare(x.ID[:], y.ID[:]) })
+	slices.SortFunc(b.did.Refunds, func(x, y *Refund) int { return bytes.Compare(x.ID[:], y.ID[:]) })
+	slices.SortFunc(b.did.Tickets, func(x, y *Ticket) int {
+		return cmp.Or(bytes.Compare(x.BookingID[:], y.BookingID[:]), cmp.Compare(x.N, y.N))
+	})
+}
+
+// Writes says whether there is anything to write.
+func (c *Changes) Writes() bool {
+	return c.Dirty || len(c.Kept)+len(c.Bookings)+len(c.People)+len(c.Payments)+len(c.Refunds)+len(c.Tickets)+len(c.Scans)+len(c.Tasks) > 0
 }
 
 func compareReservations(x, y *Reservation) int {

@@ -37,33 +37,37 @@ type Code string
 
 // The codes. [Codes] says for each when it is given and what to do.
 const (
-	CodeValidation           Code = "VALIDATION_ERROR"
-	CodeTooManySeats         Code = "TOO_MANY_SEATS"
-	CodeUnauthenticated      Code = "UNAUTHENTICATED"
-	CodeForbidden            Code = "FORBIDDEN"
-	CodeNotFound             Code = "NOT_FOUND"
-	CodeSeatNotFound         Code = "SEAT_NOT_FOUND"
-	CodeSeatAlreadyReserved  Code = "SEAT_ALREADY_RESERVED"
-	CodeInsufficient         Code = "INSUFFICIENT_INVENTORY"
-	CodeKeyInUse             Code = "IDEMPOTENCY_KEY_IN_USE"
-	CodeKeyReused            Code = "IDEMPOTENCY_KEY_REUSED"
-	CodeReservationExpired   Code = "RESERVATION_EXPIRED"
-	CodeReservationNotActive Code = "RESERVATION_NOT_ACTIVE"
-	CodeExtensionLimit       Code = "EXTENSION_LIMIT_REACHED"
-	CodeCustomerLimit        Code = "CUSTOMER_LIMIT_REACHED"
-	CodeShowNotOnSale        Code = "SHOW_NOT_ON_SALE"
-	CodeCapacityInUse        Code = "CAPACITY_IN_USE"
-	CodePlanInUse            Code = "PLAN_IN_USE"
-	CodeConflict             Code = "CONFLICT"
-	CodeLockTimeout          Code = "LOCK_TIMEOUT"
-	CodeOverloaded           Code = "OVERLOADED"
-	CodeUnavailable          Code = "UNAVAILABLE"
-	CodeRateLimited          Code = "RATE_LIMITED"
-	CodePayloadTooLarge      Code = "PAYLOAD_TOO_LARGE"
-	CodePreconditionFailed   Code = "PRECONDITION_FAILED"
-	CodeMethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
-	CodeUnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
-	CodeInternal             Code = "INTERNAL"
+	CodeValidation            Code = "VALIDATION_ERROR"
+	CodeTooManySeats          Code = "TOO_MANY_SEATS"
+	CodeUnauthenticated       Code = "UNAUTHENTICATED"
+	CodeForbidden             Code = "FORBIDDEN"
+	CodeNotFound              Code = "NOT_FOUND"
+	CodeSeatNotFound          Code = "SEAT_NOT_FOUND"
+	CodeSeatAlreadyReserved   Code = "SEAT_ALREADY_RESERVED"
+	CodeInsufficient          Code = "INSUFFICIENT_INVENTORY"
+	CodeKeyInUse              Code = "IDEMPOTENCY_KEY_IN_USE"
+	CodeKeyReused             Code = "IDEMPOTENCY_KEY_REUSED"
+	CodeReservationExpired    Code = "RESERVATION_EXPIRED"
+	CodeReservationNotActive  Code = "RESERVATION_NOT_ACTIVE"
+	CodeExtensionLimit        Code = "EXTENSION_LIMIT_REACHED"
+	CodeCustomerLimit         Code = "CUSTOMER_LIMIT_REACHED"
+	CodePaymentDeclined       Code = "PAYMENT_DECLINED"
+	CodePaymentInProgress     Code = "PAYMENT_IN_PROGRESS"
+	CodeBookingNotCancellable Code = "BOOKING_NOT_CANCELLABLE"
+	CodeAlreadyRefunded       Code = "ALREADY_REFUNDED"
+	CodeShowNotOnSale         Code = "SHOW_NOT_ON_SALE"
+	CodeCapacityInUse         Code = "CAPACITY_IN_USE"
+	CodePlanInUse             Code = "PLAN_IN_USE"
+	CodeConflict              Code = "CONFLICT"
+	CodeLockTimeout           Code = "LOCK_TIMEOUT"
+	CodeOverloaded            Code = "OVERLOADED"
+	CodeUnavailable           Code = "UNAVAILABLE"
+	CodeRateLimited           Code = "RATE_LIMITED"
+	CodePayloadTooLarge       Code = "PAYLOAD_TOO_LARGE"
+	CodePreconditionFailed    Code = "PRECONDITION_FAILED"
+	CodeMethodNotAllowed      Code = "METHOD_NOT_ALLOWED"
+	CodeUnsupportedMediaType  Code = "UNSUPPORTED_MEDIA_TYPE"
+	CodeInternal              Code = "INTERNAL"
 )
 
 // CodeInfo describes a code for people: docs/problems.md and the OpenAPI
@@ -89,10 +93,14 @@ var Codes = []CodeInfo{
 	{CodeInsufficient, ClassConflict, "Not enough places left in an area", "Fewer units are left in an area than were asked for.", "Ask for fewer.", []string{"areas"}},
 	{CodeKeyInUse, ClassConflict, "The first request with this Idempotency-Key is still running", "A request with the same key is being worked on, here or on another instance.", "Wait as Retry-After says and send the same request again.", nil},
 	{CodeKeyReused, ClassInvalid, "The Idempotency-Key belongs to another request", "The key was used before for a request with another method, path or body.", "Make a new key.", nil},
-	{CodeReservationExpired, ClassGone, "The hold is over", "expiresAt has been reached.", "Start over with a new reservation.", []string{"expiredAt"}},
+	{CodeReservationExpired, ClassGone, "The hold is over", "expiresAt has been reached. With refund, the buyer had paid, too late for the places, and the money goes back.", "Start over with a new reservation.", []string{"expiredAt", "bookingId", "refund"}},
 	{CodeReservationNotActive, ClassConflict, "The reservation is not active", "It was already cancelled, or consumed by a booking.", "Read the reservation.", []string{"reservationStatus", "bookingId"}},
 	{CodeExtensionLimit, ClassConflict, "The hold cannot be extended further", "The hold already reaches as far as maxHoldSeconds allows.", "Pay now.", []string{"maxExpiresAt"}},
 	{CodeCustomerLimit, ClassConflict, "The customer's limit for this show is reached", "The customer would have more places than maxPlacesPerCustomer.", "Ask for fewer places.", []string{"limit", "held"}},
+	{CodePaymentDeclined, ClassDeclined, "The payment was declined", "The gateway said no. The hold goes back to its own end, expiresAt; the booking can be paid in another way until then.", "Offer another method, by POST /bookings/{bookingId}/pay.", []string{"declineCode", "bookingId", "paymentId", "expiresAt"}},
+	{CodePaymentInProgress, ClassConflict, "A payment is under way", "An attempt to pay the booking has no outcome yet.", "Wait as Retry-After says and read the booking.", []string{"bookingId"}},
+	{CodeBookingNotCancellable, ClassConflict, "The booking cannot be cancelled", "The show's terms do not allow it, or not any more; a ticket was used; or the booking was never confirmed.", "Tell the buyer; until says when it was still possible.", []string{"until"}},
+	{CodeAlreadyRefunded, ClassConflict, "The money was given back before", "Nothing is left to give back.", "Read the booking's refunds.", nil},
 	{CodeShowNotOnSale, ClassConflict, "The show is not on sale", "The show is a draft, paused, cancelled or ended, or it is outside its sale window.", "Show the reason; salesStartAt says when to come back.", []string{"reason", "salesStartAt"}},
 	{CodeCapacityInUse, ClassConflict, "The capacity is in use", "The new capacity is lower than what is held and booked.", "Choose a capacity of at least inUse.", []string{"inUse"}},
 	{CodePlanInUse, ClassConflict, "Seats in use would vanish", "The new plan lacks a seat that is held, booked or blocked.", "Keep those seats in the plan.", []string{"seats"}},
@@ -145,6 +153,13 @@ type AreaRef struct {
 	Available int       `json:"available" minimum:"0" doc:"Units left" example:"2"`
 }
 
+// RefundRef is money that goes back to a buyer.
+type RefundRef struct {
+	RefundID    uuid.UUID `json:"refundId" doc:"The refund" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	AmountMinor int64     `json:"amount" minimum:"1" doc:"How much, in the currency's minor unit" example:"9000"`
+	Currency    string    `json:"currency" doc:"ISO 4217" example:"EUR"`
+}
+
 // Facts are the members of a problem document beyond the standard ones. Which
 // of them a code carries is listed in [Codes].
 type Facts struct {
@@ -160,6 +175,11 @@ type Facts struct {
 	ExpiredAt          *time.Time  `json:"expiredAt,omitempty" doc:"When the hold ended" example:"2026-11-27T20:15:00.123456Z"`
 	ReservationStatus  string      `json:"reservationStatus,omitempty" enum:"active,consumed,expired,cancelled" doc:"With RESERVATION_NOT_ACTIVE: what it is instead. (status is the HTTP status, by RFC 9457.)" example:"cancelled"`
 	BookingID          *uuid.UUID  `json:"bookingId,omitempty" doc:"The booking that consumed the reservation" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	PaymentID          *uuid.UUID  `json:"paymentId,omitempty" doc:"The attempt that was declined" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	DeclineCode        string      `json:"declineCode,omitempty" doc:"Why, in the gateway's words" example:"insufficient_funds"`
+	ExpiresAt          *time.Time  `json:"expiresAt,omitempty" doc:"When the hold ends" example:"2026-11-27T20:15:00.123456Z"`
+	Until              *time.Time  `json:"until,omitempty" doc:"Until when the booking could be cancelled" example:"2026-11-26T20:00:00Z"`
+	Refund             *RefundRef  `json:"refund,omitempty" doc:"Money that goes back"`
 	MaxExpiresAt       *time.Time  `json:"maxExpiresAt,omitempty" doc:"The latest end this hold can have" example:"2026-11-27T20:30:00Z"`
 	Reason             string      `json:"reason,omitempty" doc:"Why the show is not on sale: draft, paused, cancelled, ended, before_sales, after_sales" example:"before_sales"`
 	SalesStartAt       *time.Time  `json:"salesStartAt,omitempty" doc:"When sales begin" example:"2026-12-01T10:00:00Z"`

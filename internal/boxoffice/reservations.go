@@ -52,10 +52,15 @@ type Reservation struct {
 	Staff       bool              `json:"-"`
 	BlockID     uuid.UUID         `json:"-"` // zero: not sold from a block
 	BookingID   uuid.UUID         `json:"-"` // zero: none
-	Currency    string            `json:"-"`
-	Seats       []SeatLine        `json:"l,omitempty"` // sorted by number
-	Areas       []AreaLine        `json:"a,omitempty"` // sorted by number, ticket type, price
-	Metadata    map[string]string `json:"-"`
+	// OwnEnd is when the hold would have ended without the extension that its
+	// payment was given; zero: it was given none yet. While no payment is under
+	// way it is ExpiresAt.
+	OwnEnd          time.Time         `json:"-"`
+	CancelledPlaces int               `json:"-"` // of a consumed one: tickets that are void
+	Currency        string            `json:"-"`
+	Seats           []SeatLine        `json:"l,omitempty"` // sorted by number
+	Areas           []AreaLine        `json:"a,omitempty"` // sorted by number, ticket type, price
+	Metadata        map[string]string `json:"-"`
 
 	dirty bool
 }
@@ -198,6 +203,11 @@ func (c *ChangeReservation) decide(b *batch) *Error {
 	if err := r.alive(b.Now); err != nil {
 		return err
 	}
+	if r.BookingID != uuid.Nil {
+		if _, err := b.payable(r); err != nil {
+			return err // what is being paid stays as it is
+		}
+	}
 	kept, back, err := r.without(c.RemoveSeats, c.RemoveAreas)
 	if err != nil {
 		return err
@@ -220,6 +230,10 @@ func (c *ChangeReservation) decide(b *batch) *Error {
 	}
 	r.Seats, r.Areas = kept.seats, kept.areas
 	b.apply(r, take, back)
+	if k := b.Bookings[r.BookingID]; k != nil { // what the hold has is what will be paid
+		b.changeBooking(k)
+		k.TotalMinor = r.TotalMinor()
+	}
 	b.logReservation(r, ReservationChanged, ReservationActive, b.reason(), take.items, back)
 	b.answer(r)
 	return nil
@@ -245,8 +259,9 @@ func (c *ExtendReservation) decide(b *batch) *Error {
 	if until.After(last) {
 		until = last
 	}
-	if !until.After(r.ExpiresAt) {
-		if r.ExpiresAt.Before(last) { // it was placed or extended in this very instant, or is being paid
+	own := cmp.Or(r.OwnEnd, r.ExpiresAt)
+	if !until.After(own) {
+		if own.Before(last) { // it was placed or extended in this very instant
 			b.answer(r)
 			return nil
 		}
@@ -259,14 +274,13 @@ func (c *ExtendReservation) decide(b *batch) *Error {
 			return Refuse(CodeInternal, "a seat of the hold is not its own")
 		}
 	}
-	b.changeReservation(r)
-	r.ExpiresAt = until
-	for _, s := range r.Seats {
-		row := b.Seats[s.No]
-		b.changeSeat(row)
-		row.HeldUntil = until
+	if !r.OwnEnd.IsZero() {
+		r.OwnEnd = until
 	}
-	b.endsAt(until)
+	if until.Before(r.ExpiresAt) {
+		until = r.ExpiresAt // it is being paid, and has that long
+	}
+	b.moveEnd(r, until)
 	b.logReservation(r, ReservationExtended, ReservationActive, b.reason(), items{seats: r.Seats}, items{})
 	b.answer(r)
 	return nil
@@ -398,6 +412,9 @@ func (b *batch) close(r *Reservation, to ReservationStatus, reason Reason) {
 		typ = ReservationExpire
 	}
 	b.logReservation(r, typ, before, reason, items{}, back)
+	if r.BookingID != uuid.Nil {
+		b.left(r, to, reason)
+	}
 }
 
 // answer puts the hold as it is now into the command's receipt.
@@ -434,14 +451,38 @@ func (b *batch) logReservation(r *Reservation, typ ChangeType, before Reservatio
 	b.log(c)
 }
 
-// moveUnits adds units taken or given back to the entry, its areas sorted.
+// reservationChange is an entry about a hold and seats of it that changed.
+func (b *batch) reservationChange(r *Reservation, typ ChangeType, before ReservationStatus, reason Reason, seats []SeatLine) Change {
+	c := Change{
+		Type: typ, Reason: reason, ReservationID: r.ID, BlockID: r.BlockID, BookingID: r.BookingID,
+		Before: string(before), After: string(r.Status), ExpiresAt: r.ExpiresAt,
+	}
+	for _, s := range seats {
+		c.SeatNos, c.SeatStates = append(c.SeatNos, s.No), append(c.SeatStates, b.Seats[s.No].State)
+	}
+	return c
+}
+
+// moveUnits adds held units, taken or given back, to the entry, its areas sorted.
 func (c *Change) moveUnits(lines []AreaLine, sign int32) {
 	for _, l := range lines {
-		i, found := slices.BinarySearch(c.AreaNos, l.No)
-		if !found {
-			c.AreaNos = slices.Insert(c.AreaNos, i, l.No)
-			c.AreaUnits = slices.Insert(c.AreaUnits, i, 0)
-		}
-		c.AreaUnits[i] += sign * int32(l.Quantity)
+		c.AreaUnits[c.area(l.No)] += sign * int32(l.Quantity)
 	}
+}
+
+// bookUnits does the same with booked units.
+func (c *Change) bookUnits(lines []AreaLine, sign int32) {
+	for _, l := range lines {
+		c.AreaBooked[c.area(l.No)] += sign * int32(l.Quantity)
+	}
+}
+
+func (c *Change) area(no int32) int {
+	i, found := slices.BinarySearch(c.AreaNos, no)
+	if !found {
+		c.AreaNos = slices.Insert(c.AreaNos, i, no)
+		c.AreaUnits = slices.Insert(c.AreaUnits, i, 0)
+		c.AreaBooked = slices.Insert(c.AreaBooked, i, 0)
+	}
+	return i
 }

@@ -57,6 +57,9 @@ type Terms struct {
 	MaxPlacesPerCustomer    int    // 0: no limit
 	Prices                  map[PriceKey]int64
 	Plan                    *PlanIndex // nil for a stock without a hall
+	// Cancellation is a fact of the show that a rule does read; nil: buyers may
+	// not cancel. [AmendShow.Other] saves it.
+	Cancellation *Cancellation
 }
 
 // End is when the show is over: its end, or its start when the end is unknown.
@@ -148,6 +151,9 @@ func (c *SetShowStatus) decide(b *batch) *Error {
 	next.Status = verb.To
 	b.redefine(&next)
 	b.log(Change{Type: verb.Type, Before: string(t.Status), After: string(verb.To)})
+	if verb.To == ShowCancelled {
+		b.task(Task{Kind: TaskCancelShow})
+	}
 	return nil
 }
 

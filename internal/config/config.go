@@ -46,6 +46,22 @@ type Config struct {
 	SessionSecret string        `env:"SESSION_SECRET" secret:"true" help:"Secret that guests' tokens are signed with: at least 32 bytes, the same on all instances. Needed in production."`
 	SessionLife   time.Duration `env:"SESSION_LIFE" default:"720h" min:"1m" max:"8760h" help:"How long a guest's token lives."`
 
+	SandboxURL           string `env:"SANDBOX_URL" help:"Address of a sandbox gateway (rowlock sandbox), where paying costs nothing; refused in production. rowlock run starts one by itself."`
+	SandboxKey           string `env:"SANDBOX_KEY" default:"sbx_key" secret:"true" help:"Key of the sandbox gateway."`
+	SandboxWebhookSecret string `env:"SANDBOX_WEBHOOK_SECRET" default:"sbx_webhook_secret" secret:"true" help:"Secret that the sandbox gateway signs webhooks with."`
+	SandboxAddr          string `env:"SANDBOX_ADDR" default:"localhost:8090" help:"Host and port of the sandbox gateway that rowlock run starts."`
+	StripeKey            string `env:"STRIPE_KEY" secret:"true" help:"Secret key of a Stripe account: payments through Stripe are offered."`
+	StripeWebhookSecret  string `env:"STRIPE_WEBHOOK_SECRET" secret:"true" help:"Signing secret of the webhook endpoint at Stripe. Needed with STRIPE_KEY."`
+	StripeURL            string `env:"STRIPE_URL" help:"Address of Stripe's API, for tests with stripe-mock. Default: Stripe's own."`
+	TicketKeys           string `env:"TICKET_KEYS" secret:"true" help:"Ed25519 seeds that sign ticket codes, 32 bytes in hex or base64 each, with commas between them: the first signs, all verify. Needed in production."`
+
+	MailURL       string `env:"MAIL_URL" secret:"true" help:"Where mails go: smtp://user:password@host:587 or a folder. Empty: no mails are sent."`
+	MailFrom      string `env:"MAIL_FROM" default:"Rowlock <tickets@localhost>" help:"Who mails are from."`
+	MailReplyTo   string `env:"MAIL_REPLY_TO" help:"Where answers to mails go. Default: MAIL_FROM."`
+	MailTemplates string `env:"MAIL_TEMPLATES" help:"Folder with mail templates that take the place of the built-in ones."`
+	ShopName      string `env:"SHOP_NAME" default:"Rowlock" help:"Who sells, as mails say it."`
+	BookingURL    string `env:"BOOKING_URL" help:"Page where buyers see a booking, with {bookingId} in it. Empty: mails have no link."`
+
 	CORSOrigins      []string `env:"CORS_ORIGINS" help:"Origins whose scripts may call the API, with commas between them; * for all. Empty: none."`
 	RateLimit        float64  `env:"RATE_LIMIT" default:"50" min:"0" max:"1000000" help:"Requests a second that one customer, or one address of somebody unknown, may make of one instance; twice as many at once. 0: no limit. In development this machine itself has none."`
 	RateLimitAPIKeys float64  `env:"RATE_LIMIT_API_KEYS" default:"1000" min:"0" max:"1000000" help:"The same for all API keys of an organisation together."`
@@ -106,8 +122,17 @@ func (c *Config) check() (bad []string) {
 	if c.SessionSecret != "" && c.SessionSecret == c.JWTSecret {
 		bad = append(bad, "SESSION_SECRET must differ from JWT_SECRET, or whoever signs customers could sign guests")
 	}
+	if c.StripeKey != "" && c.StripeWebhookSecret == "" {
+		bad = append(bad, "STRIPE_WEBHOOK_SECRET is needed with STRIPE_KEY: without webhooks payments that need the buyer's bank stay open")
+	}
 	if c.Env != "production" {
 		return bad
+	}
+	if c.SandboxURL != "" {
+		bad = append(bad, "SANDBOX_URL must be empty in production: tickets would be free")
+	}
+	if c.TicketKeys == "" {
+		bad = append(bad, "TICKET_KEYS is needed in production (make one: openssl rand -hex 32)")
 	}
 	if c.AuthMode == "mock" {
 		bad = append(bad, "AUTH_MODE must not be mock in production: anybody could be anybody")

@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/rowlock/rowlock/internal/checkout"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/telemetry"
 )
@@ -23,10 +24,18 @@ import (
 // wait behind chores, and is polled ten times a second where those can wait.
 const queueExpiry = "expiry"
 
+// The queues of what waits for others: gateways and mail servers.
+const (
+	queuePayments = "payments"
+	queueMail     = "mail"
+)
+
 const (
 	// expiryPoll is how late a job of the expiry queue may start after it is
 	// due. A poll costs a quarter of a millisecond of Postgres.
 	expiryPoll = 100 * time.Millisecond
+
+	chorePoll = 500 * time.Millisecond
 
 	// River fetches at most expiryMax jobs each expiryCooldown: 2,000 a second.
 	// A busy hour makes a few hundred a second, most of which will find nothing.
@@ -42,12 +51,17 @@ const (
 	// each instant at which holds end, River's 24 hours would be millions of rows.
 	keepCompleted = 10 * time.Minute
 
-	choresMax = 2 // chores at the same time
+	choresMax   = 2  // chores at the same time
+	paymentsMax = 32 // jobs that wait for gateways, each mostly without a connection
+	mailMax     = 8
 )
 
 // Config is what the jobs work with.
 type Config struct {
-	Store *store.Store
+	Store    *store.Store
+	Checkout *checkout.Checkout
+	// Post writes and sends mails; nil: no mails are sent.
+	Post *Post
 	// Pool is River's own, see [OpenPool].
 	Pool *pgxpool.Pool
 	// Workers is how many shows are tidied up at the same time, each on one
@@ -105,17 +119,31 @@ func New(cfg Config) (*Jobs, error) {
 	river.AddWorker(workers, &purge[PurgeIdempotencyKeysArgs]{batch: cfg.Store.PurgeIdempotencyKeys})
 	river.AddWorker(workers, &purge[PurgeSessionsArgs]{batch: cfg.Store.PurgeSessions})
 
+	river.AddWorker(workers, &purge[PurgePaymentEventsArgs]{batch: cfg.Store.PurgePaymentEvents})
+	river.AddWorker(workers, &settlePayments{checkout: cfg.Checkout, turns: newTurns(cfg.Workers)})
+	river.AddWorker(workers, &sweepPayments{store: cfg.Store, checkout: cfg.Checkout})
+	river.AddWorker(workers, &sendRefund{checkout: cfg.Checkout})
+	river.AddWorker(workers, &applyPaymentEvent{checkout: cfg.Checkout})
+	river.AddWorker(workers, &cancelShow{checkout: cfg.Checkout})
+	river.AddWorker(workers, &remindBuyers{store: cfg.Store, mails: cfg.Post != nil})
+	river.AddWorker(workers, &sendMail{post: cfg.Post, metrics: cfg.Metrics})
+
 	client, err := river.NewClient(riverpgxv5.New(cfg.Pool), &river.Config{
 		Logger:  cfg.Log,
 		Workers: workers,
 		Queues: map[string]river.QueueConfig{
 			queueExpiry:        {MaxWorkers: expiryMax, FetchPollInterval: expiryPoll, FetchCooldown: expiryCooldown},
+			queuePayments:      {MaxWorkers: paymentsMax, FetchPollInterval: chorePoll},
+			queueMail:          {MaxWorkers: mailMax, FetchPollInterval: chorePoll},
 			river.QueueDefault: {MaxWorkers: choresMax},
 		},
 		PeriodicJobs: []*river.PeriodicJob{
 			every(sweepEvery, SweepReservationsArgs{}),
 			every(purgeEvery, PurgeIdempotencyKeysArgs{}),
 			every(purgeEvery, PurgeSessionsArgs{}),
+			every(purgeEvery, PurgePaymentEventsArgs{}),
+			every(sweepEvery, SweepPaymentsArgs{}),
+			every(remindEvery, RemindBuyersArgs{}),
 		},
 		Middleware: []rivertype.Middleware{river.WorkerMiddlewareFunc(j.work)},
 		// During a rolling deploy the old binary leaves new kinds to the new one.

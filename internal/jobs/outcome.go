@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/checkout"
 )
 
 // action is what becomes of a job that failed.
@@ -70,6 +71,10 @@ func outcome(ctx context.Context, job *rivertype.JobRow, err error) (result stri
 		return resultSnoozed, fmt.Errorf("%w: %w", context.Canceled, err)
 	case ctx.Err() != nil:
 		return resultFailed, err // out of time, whatever the job makes of it
+	}
+	var wait *checkout.ErrWait
+	if errors.As(err, &wait) {
+		return resultSnoozed, river.JobSnooze(wait.After)
 	}
 	switch actions[boxoffice.CodeOf(err).Info().Class] {
 	case cancel:

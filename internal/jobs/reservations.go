@@ -38,37 +38,44 @@ type ExpireReservationsArgs struct {
 // Kind implements [river.JobArgs].
 func (ExpireReservationsArgs) Kind() string { return "reservations_expire" }
 
-// Scheduler puts expiry jobs on the queue in the lane's transaction; it is the
+// Scheduler puts jobs on the queue in the lane's transaction; it is the
 // store's [store.Scheduler]. It has no connection of its own and works
 // nothing, so that the store can be opened with it before there are workers,
 // which in turn need the store.
 type Scheduler struct {
 	client *river.Client[pgx.Tx]
+	mails  bool
 }
 
-// NewScheduler makes a scheduler; log gets what River has to say.
-func NewScheduler(log *slog.Logger) (*Scheduler, error) {
+// NewScheduler makes a scheduler; log gets what River has to say. Without
+// mails, nobody is to be told anything by mail, and no job is made for it.
+func NewScheduler(log *slog.Logger, mails bool) (*Scheduler, error) {
 	client, err := river.NewClient(riverpgxv5.New(nil), &river.Config{Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
-	return &Scheduler{client: client}, nil
+	return &Scheduler{client, mails}, nil
 }
 
-// ScheduleExpiry implements [store.Scheduler]. The jobs are due by the database
+// Schedule implements [store.Scheduler]. The jobs are due by the database
 // clock, from which the instants come. As they are scheduled and not available,
-// River sends no NOTIFY.
-func (s *Scheduler) ScheduleExpiry(ctx context.Context, tx pgx.Tx, ends []store.Ending) error {
-	if len(ends) == 0 {
-		return nil
-	}
-	jobs := make([]river.InsertManyParams, len(ends))
-	for i, end := range ends {
-		jobs[i] = river.InsertManyParams{
+// River sends no NOTIFY from inside the lane's transaction.
+func (s *Scheduler) Schedule(ctx context.Context, tx pgx.Tx, ends []store.Ending, tasks []store.Task) error {
+	jobs := make([]river.InsertManyParams, 0, len(ends)+len(tasks))
+	for _, end := range ends {
+		jobs = append(jobs, river.InsertManyParams{
 			Args: ExpireReservationsArgs{ShowID: end.ShowID, At: end.At},
 			// Few attempts: the sweep comes before the third.
 			InsertOpts: &river.InsertOpts{Queue: queueExpiry, ScheduledAt: end.At, MaxAttempts: 5},
+		})
+	}
+	for _, task := range tasks {
+		if task.Kind != boxoffice.TaskMail || s.mails {
+			jobs = append(jobs, jobOf(task))
 		}
+	}
+	if len(jobs) == 0 {
+		return nil
 	}
 	_, err := s.client.InsertManyTx(ctx, tx, jobs)
 	return err

@@ -49,7 +49,7 @@ func newHouse(t *testing.T, scheduled bool) *house {
 		if !scheduled {
 			return
 		}
-		scheduler, err := NewScheduler(slog.New(slog.DiscardHandler))
+		scheduler, err := NewScheduler(slog.New(slog.DiscardHandler), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,10 +328,10 @@ func TestAWorkerStoppedInTheMiddleLosesNothing(t *testing.T) {
 	}
 }
 
-func TestScheduleExpiry(t *testing.T) {
+func TestSchedule(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, true)
-	scheduler, err := NewScheduler(slog.New(slog.DiscardHandler))
+	scheduler, err := NewScheduler(slog.New(slog.DiscardHandler), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestScheduleExpiry(t *testing.T) {
 		during := 0
 		err := pgx.BeginFunc(h.ctx, h.super, func(tx pgx.Tx) error {
 			ends := []store.Ending{{ShowID: show, At: time.Now().Add(time.Hour)}, {ShowID: show, At: time.Now().Add(2 * time.Hour)}}
-			if err := scheduler.ScheduleExpiry(h.ctx, tx, ends); err != nil {
+			if err := scheduler.Schedule(h.ctx, tx, ends, nil); err != nil {
 				return err
 			}
 			if err := tx.QueryRow(h.ctx, `select count(*) from river_job`).Scan(&during); err != nil {
@@ -384,7 +384,7 @@ func TestScheduleExpiry(t *testing.T) {
 		}
 	})
 	t.Run("NothingToDo", func(t *testing.T) {
-		if err := scheduler.ScheduleExpiry(h.ctx, nil, nil); err != nil {
+		if err := scheduler.Schedule(h.ctx, nil, nil, nil); err != nil {
 			t.Error(err)
 		}
 	})

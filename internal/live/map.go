@@ -92,7 +92,8 @@ type Change struct {
 	SeatNos       []int32
 	SeatStates    string // a letter each, in step
 	AreaNos       []int32
-	AreaUnits     []int32 // taken positive, given back negative
+	AreaUnits     []int32 // held ones: taken positive, given back negative
+	AreaBooked    []int32 // booked ones, likewise; empty when none were
 }
 
 // follows reports whether d can be applied to m. It cannot when entries are
@@ -111,8 +112,12 @@ func (m *Map) follows(d *Delta) bool {
 		at = c.Version
 		switch c.Type {
 		case boxoffice.ReservationCreated, boxoffice.ReservationChanged, boxoffice.ReservationExtended,
-			boxoffice.ReservationExpire, boxoffice.ReservationCancelled:
-		case boxoffice.PlaceBlocked, boxoffice.PlaceUnblocked:
+			boxoffice.ReservationExpire, boxoffice.ReservationCancelled, boxoffice.ReservationConsume:
+		case boxoffice.PlaceBlocked, boxoffice.PlaceUnblocked, boxoffice.TicketVoidChange:
+		case boxoffice.BookingCreated, boxoffice.BookingConfirmedChange, boxoffice.BookingFailedChange, boxoffice.BookingExpiredChange,
+			boxoffice.BookingCancelledChange, boxoffice.PaymentCreated, boxoffice.PaymentSucceededChange, boxoffice.PaymentFailedChange,
+			boxoffice.RefundCreated, boxoffice.RefundSucceededChange, boxoffice.RefundFailedChange,
+			boxoffice.TicketIssued, boxoffice.TicketUsedChange: // they move no place
 		default:
 			return false
 		}
@@ -164,7 +169,16 @@ func (m *Map) moveUnits(c *Change) {
 	for j, no := range c.AreaNos {
 		i, _ := m.area(no)
 		m.Areas[i].Held += int(c.AreaUnits[j])
+		if j < len(c.AreaBooked) {
+			m.Areas[i].Booked += int(c.AreaBooked[j])
+		}
+		if c.ExpiresAt.IsZero() {
+			continue // no hold's units
+		}
 		m.AddHold(c.ReservationID, Hold{AreaNo: no, Units: int(c.AreaUnits[j]), End: c.ExpiresAt})
+	}
+	if c.ExpiresAt.IsZero() {
+		return // it is about what was bought
 	}
 	// An extension moves the end and no units.
 	for j := range m.Holds[c.ReservationID] {

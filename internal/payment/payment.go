@@ -38,6 +38,7 @@ type Gateway interface {
 	// never heard of is [ErrUnknown].
 	Cancel(ctx context.Context, p Ref) (Answer, error)
 	// Refund gives money back. Its idempotency key at the gateway is
+	// r.RefundID together with r.Attempt; what it shows of our own id is
 	// r.RefundID.
 	Refund(ctx context.Context, r Refund) (RefundAnswer, error)
 	// Webhook checks the signature of a webhook, of the bytes as they came,
@@ -112,7 +113,8 @@ type Next struct {
 
 // Refund is what is to be given back.
 type Refund struct {
-	RefundID    uuid.UUID // ours; the idempotency key
+	RefundID    uuid.UUID // ours
+	Attempt     int       // from 1; more when people send one again that the gateway had refused
 	Payment     Ref
 	AmountMinor int64 // at least 1, at most what is left of the payment
 	Currency    string

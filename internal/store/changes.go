@@ -36,6 +36,10 @@ type ChangeView struct {
 	ReservationID uuid.UUID // zero: none
 	BlockID       uuid.UUID // zero: none
 	BookingID     uuid.UUID // zero: none
+	PaymentID     uuid.UUID // zero: none
+	RefundID      uuid.UUID // zero: none
+	TicketIDs     []uuid.UUID
+	AmountMinor   int64     // of the payment or refund; 0: none
 	Before, After string    // statuses; "" when there is none
 	ExpiresAt     time.Time // zero: none
 	Seats         []ChangedSeat
@@ -50,11 +54,13 @@ type ChangedSeat struct {
 	Status boxoffice.SeatStatus
 }
 
-// ChangedArea is an area and the units that were taken or, negative, given back.
+// ChangedArea is an area and the units that were taken or, negative, given
+// back: buying moves units from held to booked.
 type ChangedArea struct {
 	AreaID uuid.UUID // zero: the show has moved to a plan without it
 	Name   string
-	Units  int
+	Units  int // held ones
+	Booked int // units
 }
 
 // ChangeFilter says which changes to list. Zero values do not filter.
@@ -120,23 +126,25 @@ func (s *Store) ListChanges(ctx context.Context, f ChangeFilter) ([]ChangeView, 
 // loggedChange is an entry with its places as the log has them.
 type loggedChange struct {
 	ChangeView
-	seatNos, areaNos, areaUnits []int32
-	states                      string
+	seatNos, areaNos, areaUnits, areaBooked []int32
+	states                                  string
 }
 
 func scanChange(row pgx.CollectableRow) (c loggedChange, err error) {
 	var xid string
-	var reservation, block, booking *uuid.UUID
+	var reservation, block, booking, payment, refund *uuid.UUID
+	var amount *int64
 	var before, after, states, detail *string
 	var expires *time.Time
 	err = row.Scan(&xid, &c.ShowID, &c.Version, &c.N, &c.At, &c.Type, &c.Actor, &c.Reason, &reservation, &block, &booking,
-		&before, &after, &expires, &c.seatNos, &states, &c.areaNos, &c.areaUnits, &detail)
+		&before, &after, &expires, &c.seatNos, &states, &c.areaNos, &c.areaUnits, &c.areaBooked, &detail,
+		&payment, &refund, &c.TicketIDs, &amount)
 	if err != nil {
 		return c, err
 	}
 	c.ReservationID, c.BlockID, c.BookingID = orZero(reservation), orZero(block), orZero(booking)
 	c.Before, c.After, c.states, c.Detail = orZero(before), orZero(after), orZero(states), orZero(detail)
-	c.ExpiresAt = orZero(expires)
+	c.ExpiresAt, c.PaymentID, c.RefundID, c.AmountMinor = orZero(expires), orZero(payment), orZero(refund), orZero(amount)
 	c.Xid, err = strconv.ParseUint(xid, 10, 64)
 	return c, err
 }
@@ -177,7 +185,11 @@ func (s *Store) nameChanges(ctx context.Context, list []loggedChange) ([]ChangeV
 		}
 		for j, no := range c.areaNos {
 			area := cmp.Or(areas[c.ShowID][no], &boxoffice.AreaRow{Name: "#" + strconv.Itoa(int(no))})
-			c.Areas = append(c.Areas, ChangedArea{area.ID, area.Name, int(c.areaUnits[j])})
+			changed := ChangedArea{AreaID: area.ID, Name: area.Name, Units: int(c.areaUnits[j])}
+			if j < len(c.areaBooked) {
+				changed.Booked = int(c.areaBooked[j])
+			}
+			c.Areas = append(c.Areas, changed)
 		}
 		views[i] = c.ChangeView
 	}

@@ -274,8 +274,12 @@ type laneShow struct {
 	changed  time.Time // the last "now" that decided something here
 	def      int64
 	state    boxoffice.State
-	seats    map[int32]bool // wanted
-	areas    map[int32]int  // units wanted
+	seats    map[int32]bool     // wanted
+	bookings map[uuid.UUID]bool // named; false: loaded
+	late     map[uuid.UUID]bool // reservations that a payment may come too late for; false: looked at
+	owned    map[uuid.UUID]bool // reservations whose seats are loaded
+	scans    []*boxoffice.CheckIn
+	areas    map[int32]int // units wanted
 	named    map[uuid.UUID]bool
 	due      int // overdue holds to load at most
 	all      bool
@@ -311,7 +315,7 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 	if err := t.load(ctx); err != nil {
 		return err
 	}
-	dirty, replayed := false, false
+	writes, replayed := false, false
 	for _, sh := range t.shows {
 		cmds := make([]boxoffice.Command, len(sh.calls))
 		for i, c := range sh.calls {
@@ -319,18 +323,18 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 		}
 		sh.state.Receipts = t.receipts
 		sh.outcomes, sh.did = boxoffice.Decide(sh.state, cmds)
-		dirty = dirty || sh.did.Dirty || len(sh.did.Kept) > 0
+		writes = writes || sh.did.Writes()
 		for _, o := range sh.outcomes {
 			replayed = replayed || o.Replayed
 		}
 	}
-	if !dirty && !replayed {
+	if !writes && !replayed {
 		// Only refusals, by what is committed: nobody has to wait for the end of
 		// the transaction to know them.
 		t.answer()
 		return t.exec(ctx, sqlLanesRollback)
 	}
-	if err := t.save(ctx, dirty); err != nil {
+	if err := t.save(ctx, writes); err != nil {
 		return err
 	}
 	t.remember()
@@ -485,7 +489,10 @@ func (t *laneTx) send(ctx context.Context, b *pgx.Batch) error {
 // remember puts changed terms into the cache, now that they are committed.
 func (t *laneTx) remember() {
 	for _, sh := range t.shows {
-		if sh.did.Terms != nil {
+		switch {
+		case slices.ContainsFunc(sh.did.Amended, func(a *boxoffice.AmendShow) bool { return a.Other != nil }):
+			t.w.s.terms.forget(sh.id) // a fact that a rule reads may be among what was saved
+		case sh.did.Terms != nil:
 			t.w.s.terms.put(sh.did.Terms)
 		}
 	}

@@ -189,7 +189,7 @@ func median(v []float64) float64 {
 
 func open(b *testing.B, app, lane string) (*store.Store, func()) {
 	b.Helper()
-	scheduler, err := jobs.NewScheduler(quiet)
+	scheduler, err := jobs.NewScheduler(quiet, false)
 	if err != nil {
 		b.Fatal(err)
 	}

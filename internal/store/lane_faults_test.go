@@ -19,7 +19,7 @@ import (
 // transaction, between loading and saving.
 type schedule func(ctx context.Context, tx pgx.Tx, ends []store.Ending) error
 
-func (f schedule) ScheduleExpiry(ctx context.Context, tx pgx.Tx, ends []store.Ending) error {
+func (f schedule) Schedule(ctx context.Context, tx pgx.Tx, ends []store.Ending, _ []store.Task) error {
 	return f(ctx, tx, ends)
 }
 

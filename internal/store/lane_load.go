@@ -43,29 +43,34 @@ func (t *laneTx) load(ctx context.Context) error {
 		sh.state.Reservations = map[uuid.UUID]*boxoffice.Reservation{}
 		sh.state.Places = map[string]int{}
 		sh.state.Blocks = map[uuid.UUID]bool{}
+		sh.state.Bookings = map[uuid.UUID]*boxoffice.Booking{}
+		sh.state.Scans = map[uuid.UUID]*boxoffice.Scan{}
 		sh.need()
 	}
 	b := &pgx.Batch{}
 	t.loadSeats(b)
 	t.loadReservations(b)
-	if b.Len() == 0 {
-		return nil
+	t.loadScans(b)
+	// What is read shows what else is needed: the seats of a hold that is named,
+	// its booking, an overdue hold on one of the seats. It ends because each is
+	// asked for once.
+	for b.Len() > 0 {
+		if err := t.send(ctx, b); err != nil {
+			return err
+		}
+		b = &pgx.Batch{}
+		t.loadLate(b)
+		t.loadOwned(b)
+		t.loadBookings(b)
 	}
-	if err := t.send(ctx, b); err != nil {
-		return err
-	}
-	b = &pgx.Batch{}
-	t.loadOwned(b)
-	if b.Len() == 0 {
-		return nil
-	}
-	return t.send(ctx, b)
+	return nil
 }
 
 // need notes what a show's commands want loaded.
 func (sh *laneShow) need() {
 	sh.seats, sh.areas = map[int32]bool{}, map[int32]int{}
-	sh.named, sh.overdue = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	sh.named, sh.overdue, sh.owned = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	sh.bookings, sh.late = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
 	want := func(seats []boxoffice.SeatWant) {
 		for _, w := range seats {
 			if w.No >= 0 {
@@ -95,6 +100,25 @@ func (sh *laneShow) need() {
 			sh.named[do.ID] = true
 		case *boxoffice.ExpireReservations:
 			sh.due += do.Limit
+		case *boxoffice.BeginPayment:
+			sh.named[do.ReservationID] = true
+		case *boxoffice.ConfirmReservation:
+			sh.named[do.ReservationID] = true
+		case *boxoffice.SettlePayment:
+			sh.named[do.ReservationID], sh.bookings[do.BookingID], sh.late[do.ReservationID] = true, true, true
+		case *boxoffice.RecordRefund:
+			sh.named[do.ReservationID], sh.bookings[do.BookingID], sh.late[do.ReservationID] = true, true, true
+		case *boxoffice.CancelBooking:
+			sh.named[do.ReservationID], sh.bookings[do.BookingID] = true, true
+		case *boxoffice.SettleRefund:
+			sh.bookings[do.BookingID] = true
+		case *boxoffice.RetryRefund:
+			sh.bookings[do.BookingID] = true
+		case *boxoffice.GiveBack:
+			sh.bookings[do.BookingID] = true
+		case *boxoffice.CheckIn:
+			sh.bookings[do.BookingID] = true
+			sh.scans = append(sh.scans, do)
 		case *boxoffice.BlockSeats:
 			want(do.Seats)
 		case *boxoffice.UnblockSeats:
@@ -224,18 +248,7 @@ func (t *laneTx) loadReservations(b *pgx.Batch) {
 		b.Queue(sqlReservationsDueArea, areaShows, areaNows, areaNos, areaUnits).Query(t.scanReservations)
 	}
 	if len(customers) > 0 {
-		b.Queue(sqlReservationsPlaces, limitShows, limitNows, customers).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				var show uuid.UUID
-				var customer string
-				var places int
-				if err := rows.Scan(&show, &customer, &places); err != nil {
-					return err
-				}
-				t.show(show).state.Places[customer] = places
-			}
-			return rows.Err()
-		})
+		b.Queue(sqlReservationsPlaces, limitShows, limitNows, customers).Query(t.scanPlaces)
 	}
 	if len(shows) > 0 {
 		b.Queue(sqlAreasLoad, shows).Query(func(rows pgx.Rows) error {
@@ -252,6 +265,19 @@ func (t *laneTx) loadReservations(b *pgx.Batch) {
 	}
 }
 
+func (t *laneTx) scanPlaces(rows pgx.Rows) error {
+	for rows.Next() {
+		var show uuid.UUID
+		var customer string
+		var places int
+		if err := rows.Scan(&show, &customer, &places); err != nil {
+			return err
+		}
+		t.show(show).state.Places[customer] = places
+	}
+	return rows.Err()
+}
+
 func (t *laneTx) scanReservations(rows pgx.Rows) error {
 	for rows.Next() {
 		r, err := scanReservation(rows)
@@ -264,19 +290,23 @@ func (t *laneTx) scanReservations(rows pgx.Rows) error {
 }
 
 // loadOwned queues the overdue holds that stand in the way, and the seats of
-// every reservation that may be ended or changed.
+// every reservation that may be ended, changed or bought.
 func (t *laneTx) loadOwned(b *pgx.Batch) {
 	var shows, inTheWay, seatShows, owners []uuid.UUID
 	for _, sh := range t.shows {
 		for _, id := range slices.SortedFunc(maps.Keys(sh.overdue), compareIDs) {
-			if sh.state.Reservations[id] == nil {
+			if sh.state.Reservations[id] == nil && !sh.owned[id] {
 				shows, inTheWay = append(shows, sh.id), append(inTheWay, id)
 			}
+		}
+		if sh.all {
+			continue
 		}
 		ids := slices.AppendSeq(slices.Collect(maps.Keys(sh.overdue)), maps.Keys(sh.state.Reservations))
 		slices.SortFunc(ids, compareIDs)
 		for _, id := range slices.Compact(ids) {
-			if !sh.all {
+			if !sh.owned[id] {
+				sh.owned[id] = true
 				seatShows, owners = append(seatShows, sh.id), append(owners, id)
 			}
 		}
@@ -287,4 +317,144 @@ func (t *laneTx) loadOwned(b *pgx.Batch) {
 	if len(owners) > 0 {
 		b.Queue(sqlSeatsLockOwned, seatShows, owners).Query(t.scanLocked)
 	}
+}
+
+// loadBookings queues the bookings that are named, and those of reservations,
+// whole: with payments, refunds and tickets.
+func (t *laneTx) loadBookings(b *pgx.Batch) {
+	var shows, ids []uuid.UUID
+	for _, sh := range t.shows {
+		for _, r := range sh.state.Reservations {
+			if _, known := sh.bookings[r.BookingID]; r.BookingID != uuid.Nil && !known {
+				sh.bookings[r.BookingID] = true
+			}
+		}
+		for _, id := range slices.SortedFunc(maps.Keys(sh.bookings), compareIDs) {
+			if sh.bookings[id] {
+				sh.bookings[id] = false
+				shows, ids = append(shows, sh.id), append(ids, id)
+			}
+		}
+	}
+	t.queueBookings(b, shows, ids)
+}
+
+func (t *laneTx) queueBookings(b *pgx.Batch, shows, ids []uuid.UUID) {
+	if len(ids) == 0 {
+		return
+	}
+	// The parts come after the bookings they belong to.
+	b.Queue(sqlBookingsLoad, shows, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			show, k, err := scanBooking(rows)
+			if err != nil {
+				return err
+			}
+			t.show(show).state.Bookings[k.ID] = k
+		}
+		return rows.Err()
+	})
+	b.Queue(sqlPaymentsLoad, shows, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			show, p, err := scanPayment(rows)
+			if err != nil {
+				return err
+			}
+			k := t.show(show).state.Bookings[p.BookingID]
+			k.Payments = append(k.Payments, p)
+		}
+		return rows.Err()
+	})
+	b.Queue(sqlRefundsLoad, shows, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			show, f, err := scanRefund(rows)
+			if err != nil {
+				return err
+			}
+			k := t.show(show).state.Bookings[f.BookingID]
+			k.Refunds = append(k.Refunds, f)
+		}
+		return rows.Err()
+	})
+	b.Queue(sqlTicketsLoad, shows, ids).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			show, ticket, err := scanTicket(rows)
+			if err != nil {
+				return err
+			}
+			k := t.show(show).state.Bookings[ticket.BookingID]
+			k.Tickets = append(k.Tickets, ticket)
+		}
+		return rows.Err()
+	})
+}
+
+// loadLate queues what a payment that came too late needs, to have the places
+// of its hold all the same: the overdue holds that stand in the way, and how
+// many places the customer has.
+func (t *laneTx) loadLate(b *pgx.Batch) {
+	var areaShows, limitShows []uuid.UUID
+	var areaNows, limitNows []time.Time
+	var areaNos, areaUnits []int32
+	var customers []string
+	for _, sh := range t.shows {
+		for id, asked := range sh.late {
+			r := sh.state.Reservations[id]
+			if !asked || r == nil || !sh.owned[id] {
+				continue // its seats are not here yet
+			}
+			sh.late[id] = false
+			if r.StatusAt(sh.state.Now) != boxoffice.ReservationExpired {
+				continue
+			}
+			for _, s := range r.Seats {
+				row := sh.state.Seats[s.No]
+				if row != nil && row.State == 'h' && row.ReservationID != id && !sh.state.Now.Before(row.HeldUntil) {
+					sh.overdue[row.ReservationID] = true
+				}
+			}
+			for _, l := range r.Areas {
+				areaShows, areaNows = append(areaShows, sh.id), append(areaNows, sh.state.Now)
+				areaNos, areaUnits = append(areaNos, l.No), append(areaUnits, int32(l.Quantity))
+			}
+			if _, known := sh.state.Places[r.CustomerID]; sh.limits && !known {
+				sh.state.Places[r.CustomerID] = 0
+				limitShows, limitNows, customers = append(limitShows, sh.id), append(limitNows, sh.state.Now), append(customers, r.CustomerID)
+			}
+		}
+	}
+	if len(areaNos) > 0 {
+		b.Queue(sqlReservationsDueArea, areaShows, areaNows, areaNos, areaUnits).Query(t.scanReservations)
+	}
+	if len(customers) > 0 {
+		b.Queue(sqlReservationsPlaces, limitShows, limitNows, customers).Query(t.scanPlaces)
+	}
+}
+
+// loadScans queues the scans that check-ins tell again.
+func (t *laneTx) loadScans(b *pgx.Batch) {
+	var shows, scans, tickets []uuid.UUID
+	for _, sh := range t.shows {
+		for _, c := range sh.scans {
+			shows, scans, tickets = append(shows, sh.id), append(scans, c.ScanID), append(tickets, c.TicketID)
+		}
+	}
+	if len(scans) == 0 {
+		return
+	}
+	b.Queue(sqlScansLoad, shows, scans, tickets).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var show uuid.UUID
+			s := &boxoffice.Scan{}
+			var firstAt *time.Time
+			var firstGate *string
+			if err := rows.Scan(&show, &s.ID, &s.TicketID, &s.Result, &s.Admitted, &s.ShouldNot, &s.Offline, &s.Gate,
+				&s.At, &s.RecordedAt, &firstAt, &firstGate); err != nil {
+				return err
+			}
+			s.FirstAt, s.FirstGate = orZero(firstAt), orZero(firstGate)
+			t.show(show).state.Scans[s.ID] = s
+		}
+		return rows.Err()
+	})
 }

@@ -38,8 +38,8 @@ var (
 )
 
 // save writes what was decided and commits.
-func (t *laneTx) save(ctx context.Context, dirty bool) error {
-	if !dirty {
+func (t *laneTx) save(ctx context.Context, writes bool) error {
+	if !writes {
 		// Only replays. They say again that something is safe, so they wait for
 		// the standby as the first answers did.
 		b := &pgx.Batch{}
@@ -47,16 +47,20 @@ func (t *laneTx) save(ctx context.Context, dirty bool) error {
 		return t.commit(ctx, b)
 	}
 	var ends []Ending
+	var tasks []Task
 	for _, sh := range t.shows {
 		for _, at := range sh.did.Ends {
 			ends = append(ends, Ending{sh.id, at})
+		}
+		for _, task := range sh.did.Tasks {
+			tasks = append(tasks, Task{sh.id, task})
 		}
 		if err := t.saveShow(ctx, sh); err != nil {
 			return err
 		}
 	}
-	if len(ends) > 0 && t.w.s.cfg.Jobs != nil {
-		if err := t.w.s.cfg.Jobs.ScheduleExpiry(ctx, laneConn{t.w.conn}, ends); err != nil {
+	if len(ends)+len(tasks) > 0 && t.w.s.cfg.Jobs != nil {
+		if err := t.w.s.cfg.Jobs.Schedule(ctx, laneConn{t.w.conn}, ends, tasks); err != nil {
 			return err
 		}
 	}
@@ -65,6 +69,12 @@ func (t *laneTx) save(ctx context.Context, dirty bool) error {
 	t.saveReservations(b)
 	t.saveSeats(b)
 	t.saveAreas(b)
+	t.saveBookings(b)
+	t.savePayments(b)
+	t.saveRefunds(b)
+	t.saveTickets(b)
+	t.saveScans(b)
+	t.savePeople(b)
 	t.saveLog(b)
 	if err := t.saveReceipts(b); err != nil {
 		return err
@@ -165,6 +175,10 @@ func literal[T any](list []T, one func([]byte, T) []byte) string {
 	return string(append(b, '}'))
 }
 
+func appendID(b []byte, id uuid.UUID) []byte { return append(b, id.String()...) }
+
+func appendNumber(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
+
 func appendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(s); i++ {
@@ -189,9 +203,12 @@ type reservations struct {
 	items                 items
 	metadata              []*string
 
-	statuses []string
-	closed   []pgtype.Timestamptz
-	reasons  []*string
+	statuses  []string
+	closed    []pgtype.Timestamptz
+	reasons   []*string
+	bookings  []pgtype.UUID
+	ownEnds   []pgtype.Timestamptz
+	cancelled []int32
 }
 
 func (c *reservations) add(org uuid.UUID, r *boxoffice.Reservation) {
@@ -204,6 +221,8 @@ func (c *reservations) add(org uuid.UUID, r *boxoffice.Reservation) {
 	c.items.add(r)
 	c.statuses, c.closed = append(c.statuses, string(r.Status)), append(c.closed, instant(r.ClosedAt))
 	c.reasons = append(c.reasons, textOrNil(string(r.CloseReason)))
+	c.bookings, c.ownEnds = append(c.bookings, nullable(r.BookingID)), append(c.ownEnds, instant(r.OwnEnd))
+	c.cancelled = append(c.cancelled, int32(r.CancelledPlaces))
 }
 
 func (c *reservations) args() []any {
@@ -233,7 +252,7 @@ func (t *laneTx) saveReservations(b *pgx.Batch) {
 	}
 	update := func(c *reservations) {
 		if len(c.ids) > 0 {
-			b.Queue(sqlReservationsUpdate, append(c.args(), c.statuses, c.closed, c.reasons)...)
+			b.Queue(sqlReservationsUpdate, append(c.args(), c.statuses, c.closed, c.reasons, c.bookings, c.ownEnds, c.cancelled)...)
 		}
 	}
 	update(&updated)
@@ -308,6 +327,9 @@ func (t *laneTx) saveLog(b *pgx.Batch) {
 	var reservations, blocks []pgtype.UUID
 	var before, after, seatNos, seatStates, areaNos, areaUnits, details []*string
 	var expires []pgtype.Timestamptz
+	var bookings, payments, refunds []pgtype.UUID
+	var tickets, areaBooked []*string
+	var amounts []*int64
 	number := func(b []byte, n int32) []byte { return strconv.AppendInt(b, int64(n), 10) }
 	list := func(l []int32) *string {
 		if len(l) == 0 {
@@ -332,11 +354,18 @@ func (t *laneTx) saveLog(b *pgx.Batch) {
 				detail = jsonOrNil(map[string]string{"text": c.Detail})
 			}
 			details = append(details, detail)
+			bookings, payments, refunds = append(bookings, nullable(c.BookingID)), append(payments, nullable(c.PaymentID)), append(refunds, nullable(c.RefundID))
+			tickets, areaBooked = append(tickets, uuidsOrNil(c.TicketIDs)), append(areaBooked, list(c.AreaBooked))
+			var amount *int64
+			if c.AmountMinor != 0 {
+				amount = &c.AmountMinor
+			}
+			amounts = append(amounts, amount)
 		}
 	}
 	if len(shows) > 0 {
 		b.Queue(sqlChangesInsert, shows, versions, ns, orgs, ats, types, actors, reasons, reservations,
-			blocks, before, after, expires, seatNos, seatStates, areaNos, areaUnits, details)
+			blocks, before, after, expires, seatNos, seatStates, areaNos, areaUnits, details, bookings, payments, refunds, tickets, areaBooked, amounts)
 	}
 }
 

@@ -216,6 +216,43 @@ func (s *Store) ExpireReservations(ctx context.Context, show uuid.UUID, reason b
 	}
 }
 
+// EndHolds releases the active holds of a show, for one that is cancelled. more
+// says that enough came true before all were released.
+func (s *Store) EndHolds(ctx context.Context, show uuid.UUID, enough func() bool) (more bool, err error) {
+	terms, err := s.termsOf(ctx, show)
+	if err != nil {
+		return true, err
+	}
+	const slice = 64
+	for {
+		list, err := s.ListReservations(ctx, ReservationFilter{
+			OrganisationID: terms.OrganisationID, ShowID: show, Status: boxoffice.ReservationActive, Limit: slice,
+		})
+		if err != nil || len(list) == 0 {
+			return err != nil, err
+		}
+		failed := make(chan error, len(list))
+		for _, r := range list {
+			go func() {
+				_, err := s.do(ctx, show, &laneCommand{Command: boxoffice.Command{
+					Actor: boxoffice.Actor{Staff: true, Name: "system"}, Do: &boxoffice.ReleaseReservation{ID: r.ID},
+				}})
+				failed <- err
+			}()
+		}
+		var errs []error
+		for range list {
+			errs = append(errs, <-failed)
+		}
+		if err := errors.Join(errs...); err != nil {
+			return true, err
+		}
+		if enough() {
+			return true, nil
+		}
+	}
+}
+
 // OverdueShow is a show with holds that ended and are not closed.
 type OverdueShow struct {
 	ShowID  uuid.UUID
@@ -553,17 +590,20 @@ func scanReservation(row interface{ Scan(...any) error }, more ...any) (*boxoffi
 	r := &boxoffice.Reservation{}
 	var closed *time.Time
 	var block, booking *uuid.UUID
+	var ownEnd *time.Time
 	var seatNos, areaNos, requested, quantities []int32
 	var seatTypes, areaTypes []string
 	var seatPrices, areaPrices []int64
 	var metadata []byte
 	dest := []any{&r.ShowID, &r.ID, &r.CustomerID, &r.Status, &r.CreatedAt, &r.ExpiresAt, &r.HoldSeconds,
 		&closed, &r.Staff, &block, &booking, &r.Currency,
-		&seatNos, &seatTypes, &seatPrices, &areaNos, &areaTypes, &requested, &quantities, &areaPrices, &metadata}
+		&seatNos, &seatTypes, &seatPrices, &areaNos, &areaTypes, &requested, &quantities, &areaPrices, &metadata,
+		&ownEnd, &r.CancelledPlaces}
 	if err := row.Scan(append(dest, more...)...); err != nil {
 		return nil, err
 	}
 	r.ClosedAt, r.BlockID, r.BookingID = orZero(closed), orZero(block), orZero(booking)
+	r.OwnEnd = orZero(ownEnd)
 	for i, no := range seatNos {
 		r.Seats = append(r.Seats, boxoffice.SeatLine{No: no, TicketType: seatTypes[i], PriceMinor: seatPrices[i]})
 	}

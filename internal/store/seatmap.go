@@ -145,17 +145,17 @@ func (s *Store) ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after in
 	var typ, states *string
 	var reservation *uuid.UUID
 	var expires *time.Time
-	var seatNos, areaNos, areaUnits []int32
+	var seatNos, areaNos, areaUnits, areaBooked []int32
 	_, err = pgx.ForEachRow(rows, []any{&d.Version, &d.Definition, &d.ChangedAt, &d.Now,
-		&version, &typ, &reservation, &expires, &seatNos, &states, &areaNos, &areaUnits}, func() error {
+		&version, &typ, &reservation, &expires, &seatNos, &states, &areaNos, &areaUnits, &areaBooked}, func() error {
 		found = true
 		if version != nil {
 			d.Changes = append(d.Changes, live.Change{
 				Version: *version, Type: boxoffice.ChangeType(*typ), ReservationID: orZero(reservation), ExpiresAt: orZero(expires),
-				SeatNos: seatNos, SeatStates: orZero(states), AreaNos: areaNos, AreaUnits: areaUnits,
+				SeatNos: seatNos, SeatStates: orZero(states), AreaNos: areaNos, AreaUnits: areaUnits, AreaBooked: areaBooked,
 			})
 		}
-		seatNos, areaNos, areaUnits = nil, nil, nil // or the next scan would write into this entry's
+		seatNos, areaNos, areaUnits, areaBooked = nil, nil, nil, nil // or the next scan would write into this entry's
 		return nil
 	})
 	if err == nil && !found {

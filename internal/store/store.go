@@ -34,9 +34,15 @@ type Config struct {
 // Scheduler puts jobs on the queue, inside the transaction that makes them
 // necessary. The jobs package implements it: imports only go down.
 type Scheduler interface {
-	// ScheduleExpiry inserts one job for each (show, instant): at that instant
-	// the holds of that show which ended are closed.
-	ScheduleExpiry(ctx context.Context, tx pgx.Tx, ends []Ending) error
+	// Schedule inserts one job for each (show, instant) of ends: at that instant
+	// the holds of that show which ended are closed. And one for each task.
+	Schedule(ctx context.Context, tx pgx.Tx, ends []Ending, tasks []Task) error
+}
+
+// Task is work on a show that follows from a batch.
+type Task struct {
+	ShowID uuid.UUID
+	boxoffice.Task
 }
 
 // Ending is an instant at which holds of a show end.

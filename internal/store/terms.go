@@ -62,6 +62,13 @@ func (c *termsCache) put(t *boxoffice.Terms) {
 	c.terms[t.ShowID] = t
 }
 
+func (c *termsCache) forget(show uuid.UUID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.terms, show)
+	delete(c.areas, show)
+}
+
 func (c *termsCache) areasOf(show uuid.UUID) []boxoffice.AreaRow {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -131,7 +138,7 @@ func (s *Store) loadTerms(ctx context.Context, q querier, show uuid.UUID) (*boxo
 	var planID *uuid.UUID
 	err := q.QueryRow(ctx, sqlShowsTerms, show).Scan(&t.ShowID, &t.OrganisationID, &t.Definition, &t.Status, &t.StartsAt, &t.EndsAt,
 		&t.SalesStartAt, &t.SalesEndAt, &t.Currency, &t.HoldSeconds, &t.MaxHoldSeconds,
-		&t.MaxPlacesPerReservation, &t.MaxPlacesPerCustomer, &planID)
+		&t.MaxPlacesPerReservation, &t.MaxPlacesPerCustomer, &planID, &t.Cancellation)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such show.")
 	}

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +36,22 @@ type Metrics struct {
 	ExpiryLag     prometheus.Gauge     // age of the oldest overdue reservation that is not closed yet; 0 when there is none
 	ExpirySeconds prometheus.Histogram // from expiresAt until the reservation was closed by job, sweep or buyer
 	Swept         prometheus.Counter   // reservations that only the periodic sweep closed: should stay near 0
+
+	Payments       *prometheus.CounterVec   // gateway, outcome (succeeded, failed, cancelled): payments settled
+	LatePayments   *prometheus.CounterVec   // outcome: booked, refunded: money that came after its hold's end
+	Refunds        *prometheus.CounterVec   // gateway, outcome (pending, succeeded, failed): what gateways said
+	PaymentEvents  *prometheus.CounterVec   // gateway, outcome (applied, ignored, failed, forged): webhooks
+	GatewayCalls   *prometheus.CounterVec   // gateway, call, outcome (answered, unknown)
+	GatewaySeconds *prometheus.HistogramVec // gateway, call (charge, find, cancel, refund)
+	CheckIns       *prometheus.CounterVec   // result
+	Mails          *prometheus.CounterVec   // kind, outcome (sent, failed, refused, skipped)
+
+	// Gauges of money whose way is not known yet. They should be near 0, and
+	// their ages within minutes.
+	PaymentsPending, PaymentsPendingAge           prometheus.Gauge
+	RefundsPending, RefundsPendingAge             prometheus.Gauge
+	RefundsRefused                                prometheus.Gauge // the gateway will not: people must
+	PaymentEventsWaiting, PaymentEventsWaitingAge prometheus.Gauge
 }
 
 // NewMetrics makes the metrics and registers them, and those of the Go runtime
@@ -71,6 +88,23 @@ func NewMetrics() *Metrics {
 			Help: "Time from a reservation's expiresAt until it was closed.", Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}}),
 		Swept: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "rowlock", Name: "expiry_swept_total",
 			Help: "Reservations that only the periodic sweep closed."}),
+
+		Payments:       counter("payments_total", "Payments settled, by gateway and outcome.", "gateway", "outcome"),
+		LatePayments:   counter("late_payments_total", "Payments that succeeded after their hold's end: booked all the same, or refunded.", "outcome"),
+		Refunds:        counter("refunds_total", "What gateways said of refunds.", "gateway", "outcome"),
+		PaymentEvents:  counter("payment_events_total", "Webhooks of payment gateways, by outcome.", "gateway", "outcome"),
+		GatewayCalls:   counter("gateway_calls_total", "Calls of payment gateways: answered, or their outcome is unknown.", "gateway", "call", "outcome"),
+		GatewaySeconds: histogram("gateway_seconds", "Time that payment gateways take to answer.", seconds, "gateway", "call"),
+		CheckIns:       counter("check_ins_total", "Scans of tickets, by result.", "result"),
+		Mails:          counter("mails_total", "Mails, by kind and outcome.", "kind", "outcome"),
+
+		PaymentsPending:         gauge("payments_pending", "Payments without an outcome."),
+		PaymentsPendingAge:      gauge("payments_pending_age_seconds", "Age of the oldest payment without an outcome."),
+		RefundsPending:          gauge("refunds_pending", "Refunds without an outcome."),
+		RefundsPendingAge:       gauge("refunds_pending_age_seconds", "Age of the oldest refund without an outcome."),
+		RefundsRefused:          gauge("refunds_refused", "Refunds that the gateway will not make."),
+		PaymentEventsWaiting:    gauge("payment_events_waiting", "Webhooks of payment gateways whose effect is not in the database."),
+		PaymentEventsWaitingAge: gauge("payment_events_waiting_age_seconds", "Age of the oldest of them."),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
@@ -78,6 +112,9 @@ func NewMetrics() *Metrics {
 		m.Requests, m.RequestSeconds, m.InFlight, m.Streams, m.Holds,
 		m.LaneCommands, m.LaneWait, m.LaneWork, m.LaneQueued,
 		m.Jobs, m.JobSeconds, m.ExpiryLag, m.ExpirySeconds, m.Swept,
+		m.Payments, m.LatePayments, m.Refunds, m.PaymentEvents, m.GatewayCalls, m.GatewaySeconds, m.CheckIns, m.Mails,
+		m.PaymentsPending, m.PaymentsPendingAge, m.RefundsPending, m.RefundsPendingAge, m.RefundsRefused,
+		m.PaymentEventsWaiting, m.PaymentEventsWaitingAge,
 	)
 	return m
 }
@@ -93,6 +130,32 @@ func (m *Metrics) Hold(replayed bool, err error) {
 		outcome = "replayed"
 	}
 	m.Holds.WithLabelValues(outcome).Inc()
+}
+
+// Payment counts a payment that has an outcome.
+func (m *Metrics) Payment(gateway, outcome string) {
+	m.Payments.WithLabelValues(gateway, outcome).Inc()
+}
+
+// LatePayment counts money that came after its hold's end: booked, refunded.
+func (m *Metrics) LatePayment(outcome string) { m.LatePayments.WithLabelValues(outcome).Inc() }
+
+// Refund counts what a gateway says of a refund.
+func (m *Metrics) Refund(gateway, outcome string) { m.Refunds.WithLabelValues(gateway, outcome).Inc() }
+
+// PaymentEvent counts a webhook of a payment gateway.
+func (m *Metrics) PaymentEvent(gateway, outcome string) {
+	m.PaymentEvents.WithLabelValues(gateway, outcome).Inc()
+}
+
+// GatewayCall counts a call of a payment gateway.
+func (m *Metrics) GatewayCall(gateway, call string, took time.Duration, err error) {
+	outcome := "answered"
+	if err != nil {
+		outcome = "unknown"
+	}
+	m.GatewayCalls.WithLabelValues(gateway, call, outcome).Inc()
+	m.GatewaySeconds.WithLabelValues(gateway, call).Observe(took.Seconds())
 }
 
 // Handler serves the metrics in the Prometheus text format.

@@ -3,24 +3,29 @@
 -- name: changes_insert
 -- $1 show_id[], $2 version[], $3 n[], $4 organisation_id[], $5 at[], $6 type[], $7 actor[], $8 reason[], $9 reservation_id[],
 -- $10 block_id[], $11 before_status[], $12 after_status[], $13 expires_at[], $14 seat_nos[], $15 seat_states[],
--- $16 area_nos[], $17 area_units[] as array literals, $18 detail[].
+-- $16 area_nos[], $17 area_units[] as array literals, $18 detail[], $19 booking_id[], $20 payment_id[], $21 refund_id[],
+-- $22 ticket_ids[], $23 area_booked[] as array literals, $24 amount_minor[].
 insert into changes (show_id, version, n, organisation_id, at, type, actor, reason, reservation_id,
-       block_id, before_status, after_status, expires_at, seat_nos, seat_states, area_nos, area_units, detail)
+       block_id, before_status, after_status, expires_at, seat_nos, seat_states, area_nos, area_units, detail,
+       booking_id, payment_id, refund_id, ticket_ids, area_booked, amount_minor)
 select w.show_id, w.version, w.n, w.organisation_id, w.at, w.type, w.actor, w.reason, w.reservation_id,
        w.block_id, w.before_status, w.after_status, w.expires_at,
-       w.seat_nos::int[], w.seat_states, w.area_nos::int[], w.area_units::int[], w.detail::jsonb
+       w.seat_nos::int[], w.seat_states, w.area_nos::int[], w.area_units::int[], w.detail::jsonb,
+       w.booking_id, w.payment_id, w.refund_id, w.ticket_ids::uuid[], w.area_booked::int[], w.amount_minor
   from unnest($1::uuid[], $2::bigint[], $3::int[], $4::uuid[], $5::timestamptz[], $6::text[], $7::text[], $8::text[], $9::uuid[],
               $10::uuid[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::text[],
-              $16::text[], $17::text[], $18::text[])
+              $16::text[], $17::text[], $18::text[], $19::uuid[], $20::uuid[], $21::uuid[], $22::text[], $23::text[], $24::bigint[])
     as w(show_id, version, n, organisation_id, at, type, actor, reason, reservation_id,
-         block_id, before_status, after_status, expires_at, seat_nos, seat_states, area_nos, area_units, detail);
+         block_id, before_status, after_status, expires_at, seat_nos, seat_states, area_nos, area_units, detail,
+         booking_id, payment_id, refund_id, ticket_ids, area_booked, amount_minor);
 
 -- name: changes_of_show
 -- A page of one show's log. A show's versions are made one after the other under its lock, so their order is the order
 -- in which they became visible. $1 organisation_id, $2 show_id, $3 version and $4 n to go on after, or null,
 -- $5 seat_id, $6 reservation_id, $7 booking_id, $8 type, $9 actor, $10 since: each or null, $11 how many.
 select c.xid::text, c.show_id, c.version, c.n, c.at, c.type, c.actor, c.reason, c.reservation_id, c.block_id, c.booking_id,
-       c.before_status, c.after_status, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.detail ->> 'text'
+       c.before_status, c.after_status, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.area_booked, c.detail ->> 'text',
+       c.payment_id, c.refund_id, c.ticket_ids, c.amount_minor
   from changes c
  where c.organisation_id = $1 and c.show_id = $2
    and c.version >= coalesce($3::bigint, 0)
@@ -42,7 +47,8 @@ select c.xid::text, c.show_id, c.version, c.n, c.at, c.type, c.actor, c.reason, 
 -- who are past it, for ever. $1 organisation_id, $2 xid, $3 show_id, $4 version and $5 n to go on after, or null,
 -- $6 seat_id, $7 booking_id, $8 type, $9 actor, $10 since: each or null, $11 how many.
 select c.xid::text, c.show_id, c.version, c.n, c.at, c.type, c.actor, c.reason, c.reservation_id, c.block_id, c.booking_id,
-       c.before_status, c.after_status, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.detail ->> 'text'
+       c.before_status, c.after_status, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.area_booked, c.detail ->> 'text',
+       c.payment_id, c.refund_id, c.ticket_ids, c.amount_minor
   from changes c
  where c.organisation_id = $1
    and c.xid < pg_snapshot_xmin(pg_current_snapshot())

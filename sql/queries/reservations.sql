@@ -5,7 +5,7 @@
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places
   from unnest($1::uuid[], $2::uuid[]) as w(show_id, reservation_id)
  cross join lateral (
    select * from reservations r where r.show_id = w.show_id and r.reservation_id = w.reservation_id
@@ -16,7 +16,7 @@ select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.exp
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places
   from unnest($1::uuid[], $2::timestamptz[], $3::int[]) as w(show_id, now, most)
  cross join lateral (
    select * from reservations r
@@ -29,7 +29,7 @@ select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.exp
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places
   from unnest($1::uuid[], $2::timestamptz[], $3::int[], $4::int[]) as w(show_id, now, area_no, wanted)
  cross join lateral (
    select w.wanted - (a.capacity - a.held - a.booked) as units
@@ -47,7 +47,7 @@ select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.exp
 select w.show_id, w.customer_id, r.places
   from unnest($1::uuid[], $2::timestamptz[], $3::text[]) as w(show_id, now, customer_id)
  cross join lateral (
-   select coalesce(sum(r.places), 0)::int as places from reservations r
+   select coalesce(sum(r.places - r.cancelled_places), 0)::int as places from reservations r
     where r.customer_id = w.customer_id and r.show_id = w.show_id
       and (r.status = 'consumed' or (r.status = 'active' and r.expires_at > w.now))) r;
 
@@ -79,31 +79,34 @@ select w.show_id, w.reservation_id, w.organisation_id, w.customer_id, 'active', 
 
 -- name: reservations_update
 -- What may change about reservations that exist. The arguments are those of reservations_insert, then
--- $22 status[], $23 closed_at[], $24 close_reason[].
+-- $22 status[], $23 closed_at[], $24 close_reason[], $25 booking_id[], $26 own_expires_at[], $27 cancelled_places[].
 insert into reservations as r (show_id, reservation_id, organisation_id, customer_id, created_at, expires_at,
        hold_seconds, staff, block_id, currency, total_minor, places,
        seat_nos, seat_types, seat_prices,
-       area_nos, area_types, area_requested, area_quantities, area_prices, metadata, status, closed_at, close_reason)
+       area_nos, area_types, area_requested, area_quantities, area_prices, metadata, status, closed_at, close_reason,
+       booking_id, own_expires_at, cancelled_places)
 select w.show_id, w.reservation_id, w.organisation_id, w.customer_id, w.created_at, w.expires_at,
        w.hold_seconds, w.staff, w.block_id, w.currency, w.total_minor, w.places,
        w.seat_nos::int[], w.seat_types::text[], w.seat_prices::bigint[],
        w.area_nos::int[], w.area_types::text[], w.area_requested::int[], w.area_quantities::int[], w.area_prices::bigint[],
-       w.metadata::jsonb, w.status, w.closed_at, w.close_reason
+       w.metadata::jsonb, w.status, w.closed_at, w.close_reason, w.booking_id, w.own_expires_at, w.cancelled_places
   from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[],
               $7::int[], $8::boolean[], $9::uuid[], $10::text[], $11::bigint[], $12::int[],
               $13::text[], $14::text[], $15::text[],
               $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[],
-              $22::text[], $23::timestamptz[], $24::text[])
+              $22::text[], $23::timestamptz[], $24::text[], $25::uuid[], $26::timestamptz[], $27::int[])
     as w(show_id, reservation_id, organisation_id, customer_id, created_at, expires_at,
          hold_seconds, staff, block_id, currency, total_minor, places,
          seat_nos, seat_types, seat_prices,
-         area_nos, area_types, area_requested, area_quantities, area_prices, metadata, status, closed_at, close_reason)
+         area_nos, area_types, area_requested, area_quantities, area_prices, metadata, status, closed_at, close_reason,
+         booking_id, own_expires_at, cancelled_places)
 on conflict (show_id, reservation_id) do update
    set status = excluded.status, expires_at = excluded.expires_at, closed_at = excluded.closed_at,
        close_reason = excluded.close_reason, total_minor = excluded.total_minor, places = excluded.places,
        seat_nos = excluded.seat_nos, seat_types = excluded.seat_types, seat_prices = excluded.seat_prices,
        area_nos = excluded.area_nos, area_types = excluded.area_types, area_requested = excluded.area_requested,
-       area_quantities = excluded.area_quantities, area_prices = excluded.area_prices;
+       area_quantities = excluded.area_quantities, area_prices = excluded.area_prices,
+       booking_id = excluded.booking_id, own_expires_at = excluded.own_expires_at, cancelled_places = excluded.cancelled_places;
 
 -- name: reservations_show_of
 -- In which show a reservation is. $1 reservation_id.
@@ -114,7 +117,7 @@ select show_id from reservations where reservation_id = $1;
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata,
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places,
        r.organisation_id, h.version, greatest(clock_timestamp(), h.changed_at)
   from reservations r
   join show_heads h using (show_id)
@@ -127,7 +130,7 @@ select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.exp
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata,
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places,
        r.organisation_id, h.version, greatest(coalesce($7, clock_timestamp()), h.changed_at)
   from reservations r
   join show_heads h using (show_id)

@@ -109,7 +109,7 @@ select h.version, h.definition, h.changed_at, greatest(clock_timestamp(), h.chan
 -- The head of a show, the clock, and what was logged after a version: from one snapshot. One row without a change
 -- when nothing was. $1 show_id, $2 the version, $3 how many changes at most.
 select h.version, h.definition, h.changed_at, greatest(clock_timestamp(), h.changed_at),
-       c.version, c.type, c.reservation_id, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units
+       c.version, c.type, c.reservation_id, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.area_booked
   from show_heads h
   left join lateral (
     select * from changes c

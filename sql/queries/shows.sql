@@ -4,7 +4,7 @@
 -- The terms of a show and its definition. $1 show_id.
 select s.show_id, s.organisation_id, s.definition, s.status, s.starts_at, s.ends_at,
        s.sales_start_at, s.sales_end_at, s.currency, s.hold_seconds, s.max_hold_seconds,
-       s.max_places_per_reservation, coalesce(s.max_places_per_customer, 0), s.plan_id
+       s.max_places_per_reservation, coalesce(s.max_places_per_customer, 0), s.plan_id, s.cancellation
   from shows s
  where s.show_id = $1;
 

@@ -15,10 +15,11 @@ begin
     select c.oid::regclass as name,
            c.relkind = 'S' as sequence,
            c.relkind = 'v' or c.relname in ('schema_version', 'river_migration') as read_only,
-           -- who owns a place is for the lanes to change: the application
-           -- makes the places of a new show, and that is all
+           -- who owns a place, and where the money is, is for the lanes to
+           -- change: the application makes the places of a new show, and that
+           -- is all
            c.relname in ('show_heads', 'show_seats', 'show_areas') as places,
-           c.relname in ('reservations', 'blocks') as holds,
+           c.relname in ('reservations', 'blocks', 'bookings', 'payments', 'refunds', 'tickets', 'scans') as holds,
            -- the log itself, and its partitions should it have some
            c.oid = to_regclass('public.changes')
              or exists (select from pg_inherits where inhrelid = c.oid and inhparent = to_regclass('public.changes')) as log
