@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -24,8 +25,10 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/checkout"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/telemetry"
+	"github.com/rowlock/rowlock/internal/tickets"
 )
 
 // Options are what the HTTP door needs. The zero value serves the OpenAPI
@@ -39,6 +42,12 @@ type Options struct {
 	// Store is the database with its rules. nil will do for writing the OpenAPI
 	// document.
 	Store *store.Store
+	// Checkout takes the money. nil: one without gateways, where only what
+	// costs nothing can be bought.
+	Checkout *checkout.Checkout
+	// Tickets signs the codes of tickets. nil: they have none, and no code is
+	// valid.
+	Tickets *tickets.Signer
 
 	Auth  AuthOptions
 	Limit LimitOptions
@@ -64,6 +73,8 @@ type API struct {
 	routes   *http.ServeMux // the same patterns without the catch-all: knows 404 from 405
 	huma     huma.API
 	inFlight atomic.Int64
+	closing  chan struct{} // closed when the server stops: whoever waits for news answers
+	close    func()
 
 	lastReady lastReady
 }
@@ -73,7 +84,8 @@ var tags = []*huma.Tag{
 	{Name: "Catalogue", Description: "What is on: events, shows, venues. Public."},
 	{Name: "Seats", Description: "What is free in a show: maps, counts and their live stream. Public."},
 	{Name: "Reservations", Description: "Holding places for a customer until they are paid or given back."},
-	{Name: "Bookings", Description: "Buying what is held."},
+	{Name: "Bookings", Description: "Buying what is held, and giving it back."},
+	{Name: "Tickets", Description: "What a buyer carries to the door, and the door."},
 	{Name: "Organisers", Description: "Making venues, plans, events and shows, and steering sales."},
 	{Name: "Operations", Description: "Changes, keys, and what else a box office and its operators need."},
 	{Name: "Sessions", Description: "Who is calling."},
@@ -99,6 +111,11 @@ func New(opts Options) *API {
 		auth:   newAuthenticator(opts.Auth),
 		limits: newLimiter(opts.Limit),
 		mux:    http.NewServeMux(), routes: http.NewServeMux(),
+		closing: make(chan struct{}),
+	}
+	a.close = sync.OnceFunc(func() { close(a.closing) })
+	if opts.Checkout == nil {
+		a.opts.Checkout = checkout.New(checkout.Config{Store: opts.Store, Log: opts.Log})
 	}
 	a.huma = huma.NewAPI(a.config(), adapter{a})
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.(*exchange).failRoute() })
@@ -109,6 +126,9 @@ func New(opts Options) *API {
 	a.registerShows()
 	a.registerBlocks()
 	a.registerReservations()
+	a.registerBookings()
+	a.registerPayments()
+	a.registerTickets()
 	a.registerSeatmap()
 	a.registerChanges()
 	return a
@@ -160,7 +180,7 @@ const answerTimeout = time.Minute
 // Server is an http.Server for the API with the limits that it counts on.
 // Bodies have their own deadline, see ServeHTTP.
 func (a *API) Server() *http.Server {
-	return &http.Server{
+	s := &http.Server{
 		Addr: a.opts.Addr, Handler: a,
 		ReadHeaderTimeout: 5 * time.Second,
 		WriteTimeout:      answerTimeout,
@@ -168,6 +188,8 @@ func (a *API) Server() *http.Server {
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // broken connections, mostly
 	}
+	s.RegisterOnShutdown(a.close)
+	return s
 }
 
 // adapter registers Huma's operations in our mux.

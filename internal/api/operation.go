@@ -43,6 +43,9 @@ type Operation struct {
 
 	// Status of success; 0 means 200 with a body and 204 without.
 	Status int
+	// Also are further statuses of success, with the same body and headers,
+	// and when they are given. The output then has a Status.
+	Also map[int]string
 	// Codes it may refuse with, beyond those that every operation may.
 	Codes []boxoffice.Code
 
@@ -142,6 +145,12 @@ func register[I, O any](a *API, op Operation, handle func(context.Context, *Call
 		}
 		return nil, x.problem(err)
 	})
+	if len(op.Also) > 0 {
+		first := described.Responses[strconv.Itoa(op.Status)]
+		for status, when := range op.Also {
+			described.Responses[strconv.Itoa(status)] = &huma.Response{Description: when, Headers: first.Headers, Content: first.Content}
+		}
+	}
 	// Huma leaves the doc of a header field in its schema, where most tools do
 	// not look.
 	for _, r := range described.Responses {

@@ -82,7 +82,7 @@ var codes = func() map[boxoffice.Code]codeFacts {
 	m := make(map[boxoffice.Code]codeFacts, len(boxoffice.Codes))
 	for _, c := range boxoffice.Codes {
 		f := codeFacts{kind: ProblemPath(c.Code), title: c.Title, status: httpStatus[c.Class]}
-		if f.status == http.StatusServiceUnavailable || f.status == http.StatusTooManyRequests || c.Code == boxoffice.CodeKeyInUse {
+		if f.status == http.StatusServiceUnavailable || f.status == http.StatusTooManyRequests || c.Code == boxoffice.CodeKeyInUse || c.Code == boxoffice.CodePaymentInProgress {
 			f.retryAfter = time.Second
 		}
 		m[c.Code] = f
@@ -332,6 +332,11 @@ var factExamples = map[string]any{
 	"expiredAt":          exampleTime,
 	"reservationStatus":  "cancelled",
 	"bookingId":          exampleID,
+	"paymentId":          exampleID,
+	"declineCode":        "insufficient_funds",
+	"expiresAt":          exampleTime,
+	"until":              exampleTime,
+	"refund":             map[string]any{"refundId": exampleID, "amount": 9000, "currency": "EUR"},
 	"maxExpiresAt":       exampleTime,
 	"reason":             "before_sales",
 	"salesStartAt":       exampleTime,

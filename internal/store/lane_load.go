@@ -362,6 +362,7 @@ func (t *laneTx) queueBookings(b *pgx.Batch, shows, ids []uuid.UUID) {
 			}
 			k := t.show(show).state.Bookings[p.BookingID]
 			k.Payments = append(k.Payments, p)
+			slices.SortFunc(k.Payments, func(x, y *boxoffice.Payment) int { return compareIDs(x.ID, y.ID) }) // as they began
 		}
 		return rows.Err()
 	})
@@ -373,6 +374,7 @@ func (t *laneTx) queueBookings(b *pgx.Batch, shows, ids []uuid.UUID) {
 			}
 			k := t.show(show).state.Bookings[f.BookingID]
 			k.Refunds = append(k.Refunds, f)
+			slices.SortStableFunc(k.Refunds, func(x, y *boxoffice.Refund) int { return x.CreatedAt.Compare(y.CreatedAt) })
 		}
 		return rows.Err()
 	})

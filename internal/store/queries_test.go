@@ -52,6 +52,9 @@ func TestLaneStatementsKeepToTheirIndexes(t *testing.T) {
 		"seats_wanted", "seats_lock_owned", "seats_lock_all", "seats_update", "areas_load", "areas_update",
 		"reservations_named", "reservations_due", "reservations_due_in_areas", "reservations_places",
 		"reservations_insert", "reservations_update", "changes_insert",
+		"bookings_load", "bookings_save", "payments_load", "payments_save", "payment_checks_insert", "payment_checks_hurry",
+		"payment_checks_delete", "refunds_load", "refunds_save", "tickets_load", "tickets_save", "scans_load", "scans_save",
+		"buyers_save", "ticket_holders_save",
 	} {
 		text := queries.All()[name]
 		sd, err := conn.Prepare(t.Context(), name, text)

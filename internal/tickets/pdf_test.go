@@ -167,7 +167,8 @@ func TestEverythingThatATicketSaysIsOnIt(t *testing.T) {
 func TestANameInAnyScriptIsPrintedAndCanBeCopied(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"李小龍", "Nguyễn Thị Ánh", "محمد عبد الرحمن", "שלום בן־דוד", "हिन्दी क्षत्रिय", "ไทย น้ำ", "한국어 김민준", "Zoe\u0308 O'Brien", "😀 👩‍👩‍👧 🇩🇪",
+		"李小龍", "Nguyễn Thị Ánh", "محمد عبد الرحمن", "שלום בן־דוד", "हिन्दी क्षत्रिय", "ไทย น้ำ", "한국어 김민준", "Zoe\u0308 O'Brien", "😀 👩‍👩‍👧 🇩🇪", "𝓑𝓸𝓫 ★ ♪",
+		"µ is not μ",
 		strings.Repeat("Ab ", 66) + "de", strings.Repeat("W", 200), strings.Repeat("龍", 200), strings.Repeat("م", 200),
 	} {
 		one := ticket(t)
@@ -181,6 +182,17 @@ func TestANameInAnyScriptIsPrintedAndCanBeCopied(t *testing.T) {
 		if got := strings.Join(s.lines[0][at+1:end], ""); letters(got) != letters(name) {
 			t.Errorf("%s is printed as %s", name, got)
 		}
+	}
+}
+
+func TestNoNameIsDrawnOverTheRestOfTheTicket(t *testing.T) {
+	t.Parallel()
+	one := ticket(t)
+	one.Holder = "Z" + strings.Repeat("\u0311\u0324", 90)
+	page := pdf(t, tickets.Document{Tickets: []tickets.Ticket{one}}).pages[0]
+	// All but the text along the edge, which is ours, are drawn in a window.
+	if texts, windows := strings.Count(page, "BT\n"), strings.Count(page, " re W n\n"); windows < texts-2 {
+		t.Errorf("%d lines in %d windows", texts, windows)
 	}
 }
 
@@ -206,6 +218,11 @@ func TestTheSheetSpeaksTheLanguageAndIsMirroredForArabic(t *testing.T) {
 	arabic := pdf(t, tickets.Document{Language: "ar", Tickets: []tickets.Ticket{ticket(t)}})
 	if !slices.ContainsFunc(arabic.lines[0], func(l string) bool { return letters(l) == letters("السبت، 28 نوفمبر 2026") }) {
 		t.Errorf("the date is not on the Arabic one: %q", arabic.lines[0])
+	}
+	for _, m := range regexp.MustCompile(` 1 0 0 1 (\S+) \S+ Tm`).FindAllStringSubmatch(arabic.pages[0], -1) {
+		if x, err := strconv.ParseFloat(m[1], 64); err != nil || x < 30 || x > 500 {
+			t.Errorf("a line begins at %s points", m[1])
+		}
 	}
 	if qrLeft(t, german.pages[0]) < 300 || qrLeft(t, arabic.pages[0]) > 300 {
 		t.Errorf("the codes are at %v and %v points", qrLeft(t, german.pages[0]), qrLeft(t, arabic.pages[0]))

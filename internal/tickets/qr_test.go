@@ -45,6 +45,16 @@ func TestAScannerReadsTheCodeFromThePNG(t *testing.T) {
 		if want := max(size, 53); img.Bounds() != image.Rect(0, 0, want, want) {
 			t.Errorf("size %d: the picture is %v", size, img.Bounds())
 		}
+		quiet := 4 * (img.Bounds().Dx() / 53)
+		for i := range img.Bounds().Dx() {
+			for j := range quiet {
+				for _, p := range []image.Point{{i, j}, {j, i}, {i, img.Bounds().Dy() - 1 - j}, {img.Bounds().Dx() - 1 - j, i}} {
+					if r, _, _, _ := img.At(p.X, p.Y).RGBA(); r == 0 {
+						t.Fatalf("size %d: the quiet zone is dark at %v", size, p)
+					}
+				}
+			}
+		}
 		if got := read(t, img); got != code1 {
 			t.Errorf("size %d: read %s", size, got)
 		}

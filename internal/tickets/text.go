@@ -71,7 +71,7 @@ func (t *typesetter) SetScript(s language.Script) {
 // ResolveFace picks the font for a rune. It never answers nil.
 func (t *typesetter) ResolveFace(r rune) *font.Face {
 	// A mark goes where its letter is, if it can.
-	if false {
+	if t.last != nil && unicode.Is(unicode.M, r) {
 		if _, ok := t.last.NominalGlyph(r); ok {
 			return t.last
 		}

@@ -3,7 +3,10 @@ package tickets
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -145,6 +148,112 @@ func TestAnEmojiSequenceIsOnePicture(t *testing.T) {
 	}
 }
 
+func TestAMarkIsTakenFromTheFontOfItsLetter(t *testing.T) {
+	t.Parallel()
+	// The plain font has the accent too, but it would not know where to put it.
+	p := newTypesetter("en", di.DirectionLTR).shape("ე\u0304", serif, 0)
+	if len(p.runs) != 1 {
+		t.Errorf("the letter and its mark are %d runs", len(p.runs))
+	}
+}
+
+func TestSpacingTearsNoJoinedScript(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter("en", di.DirectionLTR)
+	width := func(text string, spacing int) float64 {
+		return ts.lines(ts.shape(text, semibold, spacing), 1e6, false, 0)[0].width
+	}
+	if width("محمد", 300) != width("محمد", 0) {
+		t.Error("Arabic is torn")
+	}
+	if width("Name", 300) != width("Name", 0)+3*300 {
+		t.Error("Latin is not spaced")
+	}
+}
+
+func TestSpacesAreAsWideInEveryScript(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter("en", di.DirectionLTR)
+	width := func(text string) float64 {
+		return ts.lines(ts.shape(text, sans, 0), 1e6, false, 0)[0].width
+	}
+	for _, pair := range [][2]string{{"Zoe", "Bo"}, {"김", "민준"}, {"😀", "Bo"}, {"李", "小龍"}, {"محمد", "عبد"}} {
+		if got := width(pair[0]+" "+pair[1]) - width(pair[0]) - width(pair[1]); got != space {
+			t.Errorf("between %s and %s is %v", pair[0], pair[1], got)
+		}
+	}
+}
+
+// TestGlyphsAreDrawnWhereTheShaperPutsThem follows the pen over the page.
+func TestGlyphsAreDrawnWhereTheShaperPutsThem(t *testing.T) {
+	t.Parallel()
+	type place struct {
+		gid  font.GID
+		x, y float64
+	}
+	const left, base, size = 50.0, 70.0, 20.0
+	ts := newTypesetter("en", di.DirectionLTR)
+	for _, name := range names {
+		p := ts.shape(name, sans, 0)
+		l := ts.lines(p, 1e7, false, 0)[0]
+		var want []place
+		x := left
+		for _, run := range l.runs {
+			for _, g := range run.Glyphs {
+				if g.GlyphID != font.EmptyGlyph {
+					want = append(want, place{g.GlyphID, x + float64(g.XOffset)/64/em*size, base + float64(g.YOffset)/64/em*size})
+				}
+				x += float64(g.Advance) / 64 / em * size
+			}
+		}
+
+		d := newDocument()
+		var content bytes.Buffer
+		d.draw(&content, ts, p, l, left, base, size, false)
+		var got []place
+		var pen, line, rise float64
+		var e *embedded
+		number := func(s string) float64 {
+			f, err := strconv.ParseFloat(s, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		for _, op := range regexp.MustCompile(`/F(\d+) \S+ Tf|1 0 0 1 (\S+) (\S+) Tm|(\S+) Ts|\S+ Tr|\S+ w|<FEFF\w*>|<(\w{4})>|(-?[\d.]+)`).FindAllStringSubmatch(content.String(), -1) {
+			switch {
+			case op[1] != "":
+				e = d.fonts[int(number(op[1]))]
+			case op[2] != "":
+				pen, line = number(op[2]), number(op[3])
+			case op[4] != "":
+				rise = number(op[4])
+			case op[5] != "":
+				gid, err := strconv.ParseUint(op[5], 16, 16)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, place{font.GID(gid), pen, line + rise})
+				pen += float64(e.widths[font.GID(gid)]) / em * size
+			case op[6] != "":
+				pen -= number(op[6]) / em * size
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%.20s: %d glyphs are drawn of %d", name, len(got), len(want))
+			continue
+		}
+		for i := range want {
+			// Half a thousandth of the size is nothing to the eye.
+			const eye = size / em
+			if g, w := got[i], want[i]; g.gid != w.gid || math.Abs(g.x-w.x) > eye || math.Abs(g.y-w.y) > eye {
+				t.Errorf("%.20s: glyph %d is %v, want %v", name, i, g, w)
+				break
+			}
+		}
+	}
+}
+
 func TestWhatNoFontHasIsWrittenOutAndTold(t *testing.T) {
 	t.Parallel()
 	ts := newTypesetter("en", di.DirectionLTR)
@@ -180,6 +289,28 @@ func TestATextFitsItsBoxByWhateverIsNeeded(t *testing.T) {
 				t.Errorf("%.20s: %v wide", name, got)
 			}
 		}
+	}
+}
+
+func TestATowerOfMarksDoesNotPushItsLineAway(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter("en", di.DirectionLTR)
+	l := ts.lines(ts.shape("Z"+strings.Repeat("\u0311\u0324", 90), sans, 0), 1e6, false, 0)[0]
+	if l.ascent > 2000 || l.descent > 2000 {
+		t.Errorf("the line is %v high and %v deep", l.ascent, l.descent)
+	}
+}
+
+func TestALineBreakAtOneSizeIsForgottenAtTheNext(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter("en", di.DirectionLTR)
+	p := ts.shape("Mary Jane", sans, 0)
+	before := ts.lines(p, 1e6, false, 0)[0].width
+	if n := len(ts.lines(p, 3000, false, 0)); n != 2 {
+		t.Fatalf("%d lines, want 2", n)
+	}
+	if after := ts.lines(p, 1e6, false, 0)[0].width; after != before {
+		t.Errorf("in one line again it is %v wide, was %v", after, before)
 	}
 }
 

@@ -1,12 +1,12 @@
 -- Payments, refunds, and what gateways tell.
 
 -- name: payments_load
--- All payments of bookings. $1 show_id[], $2 booking_id[].
+-- All payments of bookings, in no order: sorting here would tempt the planner to read in that order. $1 show_id[], $2 booking_id[].
 select w.show_id, p.booking_id, p.payment_id, p.gateway, p.method, p.status, p.amount_minor, p.refunded_minor, p.currency,
        p.gateway_ref, p.decline_code, p.next_action, p.created_at, p.settled_at
   from unnest($1::uuid[], $2::uuid[]) as w(show_id, booking_id)
  cross join lateral (
-   select * from payments p where p.show_id = w.show_id and p.booking_id = w.booking_id order by p.payment_id offset 0) p;
+   select * from payments p where p.show_id = w.show_id and p.booking_id = w.booking_id offset 0) p;
 
 -- name: payments_save
 -- $1 show_id[], $2 booking_id[], $3 payment_id[], $4 organisation_id[], $5 gateway[], $6 method[], $7 status[],
@@ -94,12 +94,12 @@ select c.show_id from payment_checks c
  group by c.show_id order by min(c.due_at) limit $2;
 
 -- name: refunds_load
--- All refunds of bookings. $1 show_id[], $2 booking_id[].
+-- All refunds of bookings, in no order. $1 show_id[], $2 booking_id[].
 select w.show_id, f.booking_id, f.refund_id, f.payment_id, f.cause, f.reason, f.status, f.attempt, f.amount_minor, f.currency,
        f.ticket_ids, f.ticket_amounts, f.gateway_ref, f.failure, f.created_at, f.settled_at
   from unnest($1::uuid[], $2::uuid[]) as w(show_id, booking_id)
  cross join lateral (
-   select * from refunds f where f.show_id = w.show_id and f.booking_id = w.booking_id order by f.created_at, f.refund_id offset 0) f;
+   select * from refunds f where f.show_id = w.show_id and f.booking_id = w.booking_id offset 0) f;
 
 -- name: refunds_save
 -- $1 show_id[], $2 booking_id[], $3 refund_id[], $4 organisation_id[], $5 payment_id[], $6 cause[], $7 reason[], $8 status[],
