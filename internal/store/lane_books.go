@@ -304,8 +304,16 @@ func searchWords(who *boxoffice.Buyer) []string {
 	return words
 }
 
+// fold makes texts alike that people write in different ways: in small
+// letters, and without the marks on them.
 func fold(s string) string {
-	return cases.Fold().String(norm.NFKC.String(strings.TrimSpace(s)))
+	bare := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(strings.TrimSpace(s)))
+	return norm.NFKC.String(cases.Fold().String(bare))
 }
 
 // foldWords are the words of a text as searches look for them.
