@@ -289,7 +289,7 @@ type createBookingInput struct {
 	Body struct {
 		ReservationID uuid.UUID      `json:"reservationId" format:"uuid" doc:"What is bought" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d62"`
 		Buyer         Buyer          `json:"buyer" doc:"Who buys"`
-		Holders       []string       `json:"holders,omitempty" maxItems:"10000" doc:"Names on the tickets, by place: seats in the order of the reservation, then the places of its areas. An empty name is none; each to 200 characters" example:"[\"Ada Lovelace\",\"\"]"`
+		Holders       []string       `json:"holders,omitempty" maxItems:"10000" maxLength:"200" doc:"Names on the tickets, by place: seats in the order of the reservation, then the places of its areas. An empty name is none; each to 200 characters" example:"[\"Ada Lovelace\",\"\"]"`
 		Payment       *PaymentChoice `json:"payment,omitempty" doc:"How it is paid; needed unless the total is 0"`
 		ReturnURL     string         `json:"returnUrl,omitempty" maxLength:"2000" doc:"Where the gateway's page sends the buyer back to; http or https" example:"https://tickets.example.org/done"`
 	}
@@ -369,7 +369,7 @@ type confirmInput struct {
 		PaymentMethod    string   `json:"paymentMethod" enum:"cash,terminal,invoice,comp,external" doc:"How it was paid; comp: it is given away" example:"cash"`
 		PaymentReference string   `json:"paymentReference,omitempty" maxLength:"200" doc:"Of the receipt, the invoice, the other system; needed unless the total is 0 or it is a comp" example:"till 3, receipt 4711"`
 		Buyer            *Buyer   `json:"buyer,omitempty" doc:"Who buys, if they say so"`
-		Holders          []string `json:"holders,omitempty" maxItems:"10000" doc:"Names on the tickets, by place, as with POST /bookings" example:"[\"Ada Lovelace\"]"`
+		Holders          []string `json:"holders,omitempty" maxItems:"10000" maxLength:"200" doc:"Names on the tickets, by place, as with POST /bookings" example:"[\"Ada Lovelace\"]"`
 	}
 }
 
@@ -544,7 +544,7 @@ type cancelInput struct {
 
 // CancelRequest says what is given back.
 type CancelRequest struct {
-	TicketIDs []uuid.UUID `json:"ticketIds,omitempty" minItems:"1" maxItems:"10000" doc:"These tickets; missing: all that are left" example:"[\"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d64\"]"`
+	TicketIDs []uuid.UUID `json:"ticketIds,omitempty" format:"uuid" minItems:"1" maxItems:"10000" doc:"These tickets; missing: all that are left" example:"[\"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d64\"]"`
 }
 
 // ReleasedPlace is a place that somebody else can have now.
@@ -581,8 +581,11 @@ func (a *API) cancel(ctx context.Context, call *Call, booking uuid.UUID, tickets
 		return nil, err
 	}
 	out := &cancelledOutput{http.StatusOK, Cancelled{
-		BookingID: booking, Status: string(done.Status), SeatsReleased: []ReleasedPlace{}, Refunds: refundBodies(done.Refunds),
+		BookingID: booking, Status: string(done.Status), SeatsReleased: []ReleasedPlace{}, Refunds: make([]Refund, len(done.Refunds)),
 	}}
+	for i, f := range done.Refunds {
+		out.Body.Refunds[i] = refundBody(asBegun(done.View, f))
+	}
 	if done.Open != uuid.Nil && done.Status == boxoffice.BookingCancelled {
 		out.Status = http.StatusAccepted
 	}

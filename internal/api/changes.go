@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,15 +28,20 @@ type Change struct {
 	Object   ChangeObject         `json:"object" doc:"What changed"`
 	Before   *ChangeBefore        `json:"before,omitempty" doc:"What it was; missing when it was made"`
 	After    ChangeAfter          `json:"after" doc:"What it is since"`
+	Amount   int64                `json:"amount,omitempty" doc:"Of the payment or refund, in the currency's minor unit" example:"9000"`
 	Note     string               `json:"note,omitempty" doc:"More about it, for people" example:"camera platform"`
 }
 
 // ChangeObject says what a change is about.
 type ChangeObject struct {
-	Kind      string     `json:"kind" doc:"The first half of type: reservation, place or show" example:"reservation"`
-	ID        *uuid.UUID `json:"id,omitempty" format:"uuid" doc:"Of the reservation, the block or the show; missing when seats were unblocked one by one" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
-	BlockID   *uuid.UUID `json:"blockId,omitempty" format:"uuid" doc:"The block that a reservation is sold from" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
-	BookingID *uuid.UUID `json:"bookingId,omitempty" format:"uuid" doc:"The booking of a reservation" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	Kind          string      `json:"kind" doc:"The first half of type: reservation, booking, payment, refund, ticket, place or show" example:"reservation"`
+	ID            *uuid.UUID  `json:"id,omitempty" format:"uuid" doc:"Of the reservation, booking, payment, refund, single ticket, block or show; missing when seats were unblocked one by one, and for several tickets" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	BlockID       *uuid.UUID  `json:"blockId,omitempty" format:"uuid" doc:"The block that a reservation is sold from" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	ReservationID *uuid.UUID  `json:"reservationId,omitempty" format:"uuid" doc:"The reservation that it belongs to" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d62"`
+	BookingID     *uuid.UUID  `json:"bookingId,omitempty" format:"uuid" doc:"The booking that it belongs to" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d63"`
+	PaymentID     *uuid.UUID  `json:"paymentId,omitempty" format:"uuid" doc:"The payment, also of a refund" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d65"`
+	RefundID      *uuid.UUID  `json:"refundId,omitempty" format:"uuid" doc:"The refund" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d66"`
+	TicketIDs     []uuid.UUID `json:"ticketIds,omitempty" format:"uuid" doc:"The tickets, also of a refund" example:"[\"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d64\"]"`
 }
 
 // ChangeBefore is what the object of a change was.
@@ -62,7 +68,8 @@ type ChangedSeat struct {
 type ChangedArea struct {
 	AreaID *uuid.UUID `json:"areaId,omitempty" format:"uuid" doc:"The area; missing when the show no longer has it" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
 	Name   string     `json:"name" doc:"Its name" example:"Floor"`
-	Units  int        `json:"units" doc:"Units taken, or given back when negative" example:"-2"`
+	Units  int        `json:"units" doc:"Held units: taken, or given back when negative. Buying moves them to booked" example:"-2"`
+	Booked int        `json:"booked" doc:"Booked units: bought, or given back when negative" example:"2"`
 }
 
 type changesInput struct {
@@ -84,17 +91,38 @@ type changesOutput struct {
 	}
 }
 
+// changeTypes are all types of change, for the docs and for those who filter.
+var changeTypes = func() []string {
+	var names []string
+	for _, t := range []boxoffice.ChangeType{
+		boxoffice.ReservationCreated, boxoffice.ReservationChanged, boxoffice.ReservationExtended, boxoffice.ReservationConsume,
+		boxoffice.ReservationExpire, boxoffice.ReservationCancelled,
+		boxoffice.BookingCreated, boxoffice.BookingConfirmedChange, boxoffice.BookingFailedChange, boxoffice.BookingExpiredChange, boxoffice.BookingCancelledChange,
+		boxoffice.PaymentCreated, boxoffice.PaymentSucceededChange, boxoffice.PaymentFailedChange,
+		boxoffice.RefundCreated, boxoffice.RefundSucceededChange, boxoffice.RefundFailedChange,
+		boxoffice.TicketIssued, boxoffice.TicketUsedChange, boxoffice.TicketVoidChange,
+		boxoffice.PlaceBlocked, boxoffice.PlaceUnblocked,
+		boxoffice.ShowPublished, boxoffice.ShowPausedChange, boxoffice.ShowResumed, boxoffice.ShowCancelledChange, boxoffice.ShowChanged,
+	} {
+		names = append(names, string(t))
+	}
+	return names
+}()
+
 func (a *API) registerChanges() {
 	register(a, Operation{
 		ID: "listChanges", Method: http.MethodGet, Path: "/changes", Tag: "Operations",
 		Summary: "Read what happened",
-		Description: "The log of everything that happened to places, holds and shows, the oldest first, each change once. With `showId` or `reservationId` in the order of the show's versions and up to date. Across shows in an order in which nothing ever appears before what was already returned: what was written while an older transaction is still running is held back for as long." +
-			" To follow the log, ask again with the id of the last change as `cursor`.",
+		Description: "The log of everything that happened to places, holds, bookings, money, tickets and shows, the oldest first, each change once. With `showId` or `reservationId` in the order of the show's versions and up to date. Across shows in an order in which nothing ever appears before what was already returned: what was written while an older transaction is still running is held back for as long." +
+			" To follow the log, ask again with the id of the last change as `cursor`.\n\nTypes: `" + strings.Join(changeTypes, "`, `") + "`.",
 		Scopes: []boxoffice.Scope{boxoffice.ScopeSalesRead},
 	}, func(ctx context.Context, call *Call, in *changesInput) (*changesOutput, error) {
 		f := store.ChangeFilter{
 			OrganisationID: call.Caller.OrganisationID, ShowID: in.ShowID, SeatID: in.SeatID, ReservationID: in.ReservationID,
 			BookingID: in.BookingID, Type: in.Type, Actor: in.Actor, Since: in.Since, Limit: in.Limit + 1,
+		}
+		if in.Type != "" && !slices.Contains(changeTypes, string(in.Type)) {
+			return nil, boxoffice.Invalid(boxoffice.Violation{Field: "type", Message: "is not a type of change"})
 		}
 		if in.Cursor != "" {
 			after, ok := parseChangeID(in.Cursor)
@@ -125,7 +153,11 @@ func changeOf(v *store.ChangeView) Change {
 	kind, _, _ := strings.Cut(string(v.Type), ".")
 	c := Change{
 		ID: formatChangeID(v.ChangeID), Type: v.Type, ShowID: v.ShowID, Sequence: v.Version, N: v.N, At: v.At.UTC(),
-		Actor: v.Actor, Reason: v.Reason, Object: ChangeObject{Kind: kind, BookingID: optionalID(v.BookingID)}, Note: v.Detail,
+		Actor: v.Actor, Reason: v.Reason, Amount: v.AmountMinor, Note: v.Detail,
+		Object: ChangeObject{
+			Kind: kind, ReservationID: optionalID(v.ReservationID), BookingID: optionalID(v.BookingID),
+			PaymentID: optionalID(v.PaymentID), RefundID: optionalID(v.RefundID), TicketIDs: v.TicketIDs,
+		},
 		After: ChangeAfter{Status: v.After, Seats: []ChangedSeat{}, Areas: []ChangedArea{}},
 	}
 	switch kind {
@@ -133,6 +165,16 @@ func changeOf(v *store.ChangeView) Change {
 		c.Object.ID = &v.ShowID
 	case "place":
 		c.Object.ID = optionalID(v.BlockID)
+	case "booking":
+		c.Object.ID = optionalID(v.BookingID)
+	case "payment":
+		c.Object.ID = optionalID(v.PaymentID)
+	case "refund":
+		c.Object.ID = optionalID(v.RefundID)
+	case "ticket":
+		if len(v.TicketIDs) == 1 {
+			c.Object.ID = &v.TicketIDs[0]
+		}
 	default:
 		c.Object.ID, c.Object.BlockID = optionalID(v.ReservationID), optionalID(v.BlockID)
 	}
@@ -146,7 +188,7 @@ func changeOf(v *store.ChangeView) Change {
 		c.After.Seats = append(c.After.Seats, ChangedSeat{optionalID(s.SeatID), s.Label, s.Status})
 	}
 	for _, a := range v.Areas {
-		c.After.Areas = append(c.After.Areas, ChangedArea{optionalID(a.AreaID), a.Name, a.Units})
+		c.After.Areas = append(c.After.Areas, ChangedArea{optionalID(a.AreaID), a.Name, a.Units, a.Booked})
 	}
 	return c
 }

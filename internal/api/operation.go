@@ -49,6 +49,9 @@ type Operation struct {
 	// Codes it may refuse with, beyond those that every operation may.
 	Codes []boxoffice.Code
 
+	// Media is the type of an answer whose Body is []byte; the handler sets it
+	// as Content-Type.
+	Media string
 	// NoKey exempts a write from the Idempotency-Key.
 	NoKey bool
 	// BodyMax is the most bytes a body may have; 0 means 1 MiB.
@@ -293,7 +296,11 @@ func (a *API) describeSuccess(h *huma.Operation, op Operation, ep *endpoint) {
 		headers["Idempotency-Replayed"] = "true when this is the answer to an earlier request with the same key."
 	}
 	maps.Copy(headers, op.Headers)
-	h.Responses[strconv.Itoa(op.Status)] = &huma.Response{Description: http.StatusText(op.Status), Headers: headerParams(headers)}
+	r := &huma.Response{Description: http.StatusText(op.Status), Headers: headerParams(headers)}
+	if op.Media != "" {
+		r.Content = map[string]*huma.MediaType{op.Media: {Schema: &huma.Schema{Type: huma.TypeString, Description: op.Summary}}}
+	}
+	h.Responses[strconv.Itoa(op.Status)] = r
 }
 
 func headerParams(headers map[string]string) map[string]*huma.Param {

@@ -45,8 +45,8 @@ func (a *API) registerReservations() {
 		ID: "changeReservation", Method: http.MethodPatch, Path: "/reservations/{reservationId}", Tag: "Reservations",
 		Summary: "Add and remove places",
 		Description: "All or nothing. `expiresAt` and the price of kept places stay. What is removed is free at once, what is added has today's price. Removing the last place is refused: release the reservation instead. " +
-			"A seat that is both removed and added keeps its place and takes the new ticket type.",
-		Codes:   append(holding, boxoffice.CodeReservationExpired, boxoffice.CodeReservationNotActive),
+			"A seat that is both removed and added keeps its place and takes the new ticket type. While a payment is under way nothing can be changed; afterwards what is held is what has to be paid.",
+		Codes:   append(holding, boxoffice.CodePaymentInProgress, boxoffice.CodeReservationExpired, boxoffice.CodeReservationNotActive),
 		Headers: show,
 	}, a.changeReservation)
 	register(a, Operation{
@@ -62,7 +62,7 @@ func (a *API) registerReservations() {
 	register(a, Operation{
 		ID: "releaseReservation", Method: http.MethodDelete, Path: "/reservations/{reservationId}", Tag: "Reservations",
 		Summary:     "Release a reservation",
-		Description: "Its places are free at once. Releasing a cancelled or expired reservation again changes nothing and succeeds. Always allowed, also when sales are paused or over; a consumed reservation is refused with its `bookingId`.",
+		Description: "Its places are free at once. Releasing a cancelled or expired reservation again changes nothing and succeeds. Always allowed, also when sales are paused or over; a consumed reservation is refused with its `bookingId`. A payment under way is cancelled at its gateway; should it succeed all the same, the money goes back.",
 		Codes:       []boxoffice.Code{boxoffice.CodeNotFound, boxoffice.CodeReservationNotActive, boxoffice.CodeLockTimeout},
 		Headers:     show,
 	}, a.releaseReservation)
@@ -143,7 +143,7 @@ type Reservation struct {
 	ExpiresInSeconds int64             `json:"expiresInSeconds" doc:"Whole seconds from serverTime to expiresAt while it is active, else 0: for a countdown that does not trust the device's clock" example:"900"`
 	ServerTime       time.Time         `json:"serverTime" doc:"The clock that status was judged by" example:"2026-11-27T20:00:00.123456Z"`
 	ShowVersion      int64             `json:"showVersion" doc:"The show's version at that time" example:"42"`
-	BookingID        *uuid.UUID        `json:"bookingId,omitempty" format:"uuid" doc:"The booking that consumed it" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d63"`
+	BookingID        *uuid.UUID        `json:"bookingId,omitempty" format:"uuid" doc:"Its booking, from the first attempt to pay on" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d63"`
 	Metadata         map[string]string `json:"metadata" doc:"The pairs that were sent" example:"{\"cart\":\"8231\"}"`
 }
 

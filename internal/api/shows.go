@@ -38,7 +38,7 @@ func (a *API) registerShows() {
 	}, a.listShows)
 	register(a, Operation{
 		ID: "readShow", Method: http.MethodGet, Path: "/shows/{showId}", Tag: "Catalogue", Access: Public,
-		Summary: "Read a show", Description: "A draft is only found with the scope `catalogue:write`.",
+		Summary: "Read a show", Description: "A draft is only found with the scope `catalogue:write`. `refunding` of a cancelled show says how far the paying back of its buyers is.",
 		Codes: []boxoffice.Code{boxoffice.CodeNotFound},
 	}, a.readShow)
 	register(a, Operation{
@@ -69,7 +69,7 @@ func (a *API) registerShows() {
 		{boxoffice.PublishShow, "Publish a show", "Puts a draft on sale, within its sale window. Its event is published with it."},
 		{boxoffice.PauseShow, "Pause sales", "No new holds and extensions. Holds that are live may be paid until they end."},
 		{boxoffice.ResumeShow, "Resume sales", "Ends a pause."},
-		{boxoffice.CancelShow, "Cancel a show", "For good: no more holds, no more sales."},
+		{boxoffice.CancelShow, "Cancel a show", "For good: no more holds, no more sales. Every buyer gets all their money back, by jobs; `refunding` of `GET /shows/{showId}` says how far they are."},
 	} {
 		set := boxoffice.SetShowStatus{Verb: v.verb}
 		register(a, Operation{
@@ -127,6 +127,15 @@ type ShowAvailability struct {
 	AsOf      time.Time `json:"asOf" doc:"When it was so; at most five seconds ago" example:"2026-11-27T20:00:00.123456Z"`
 }
 
+// ShowRefunding is how far the paying back of a cancelled show is.
+type ShowRefunding struct {
+	Left           int  `json:"left" doc:"Bookings that are not cancelled yet" example:"12"`
+	Done           int  `json:"done" doc:"Bookings that are" example:"468"`
+	RefundsPending int  `json:"refundsPending" doc:"Refunds that the gateway has not answered yet" example:"3"`
+	RefundsFailed  int  `json:"refundsFailed" doc:"Refunds that the gateway refuses: people must look" example:"0"`
+	Complete       bool `json:"complete" doc:"Everybody has their money back" example:"false"`
+}
+
 // Show is one performance of an event.
 type Show struct {
 	ShowID                  uuid.UUID               `json:"showId" format:"uuid" doc:"The show" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60"`
@@ -155,6 +164,7 @@ type Show struct {
 	SaleOpen                bool                    `json:"saleOpen" doc:"Whether places can be held now" example:"true"`
 	Queue                   ShowQueue               `json:"queue" doc:"The waiting room"`
 	Prices                  []ShowPrice             `json:"prices" doc:"What places cost, by category and ticket type"`
+	Refunding               *ShowRefunding          `json:"refunding,omitempty" doc:"Of a cancelled show that is read by itself: how far the paying back is"`
 	Availability            ShowAvailability        `json:"availability" doc:"Coarse; /availability is exact"`
 	Cancellation            *boxoffice.Cancellation `json:"cancellation,omitempty" doc:"On which terms buyers may cancel; missing: they may not"`
 	TestMode                bool                    `json:"testMode,omitempty" doc:"A show to try things on" example:"false"`
@@ -226,6 +236,13 @@ func (a *API) readShow(ctx context.Context, call *Call, in *showInput) (*catalog
 		return nil, err
 	}
 	body := showBody(&l, drafts)
+	if l.Status == boxoffice.ShowCancelled {
+		p, err := a.opts.Store.CancellationProgress(ctx, in.ShowID)
+		if err != nil {
+			return nil, err
+		}
+		body.Refunding = &ShowRefunding{p.Left, p.Done, p.Sending, p.Refused, p.Complete}
+	}
 	return answer(call, showTag(l.Definition, timelessShows([]Show{body})), availabilityAge, body)
 }
 

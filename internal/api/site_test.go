@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -15,19 +16,29 @@ import (
 
 	"github.com/rowlock/rowlock/internal/api"
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/checkout"
 	"github.com/rowlock/rowlock/internal/fixture"
+	"github.com/rowlock/rowlock/internal/payment"
 	"github.com/rowlock/rowlock/internal/pgtest"
+	"github.com/rowlock/rowlock/internal/sandbox"
 	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/internal/telemetry"
+	"github.com/rowlock/rowlock/internal/tickets"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// site is the whole service in front of a database of the test's own.
+// site is the whole service in front of a database of the test's own, with a
+// sandbox gateway to pay at whose webhooks come in by HTTP.
 type site struct {
 	*api.API
-	t      *testing.T
-	store  *store.Store
-	logged *bytes.Buffer
+	t        *testing.T
+	store    *store.Store
+	gateway  *sandbox.Sandbox
+	checkout *checkout.Checkout
+	tickets  *tickets.Signer
+	url      string // of the API's server
+	logged   *bytes.Buffer
 }
 
 const organiser = "organiser-key"
@@ -38,17 +49,48 @@ func open(t *testing.T) *site {
 }
 
 // openOn is open on a database that the test looks into.
-func openOn(t *testing.T, db *pgtest.DB) *site {
+func openOn(t *testing.T, db *pgtest.DB, edit ...func(*checkout.Config)) *site {
 	t.Helper()
 	s := &site{t: t, store: fixture.On(t, db), logged: new(bytes.Buffer)}
-	if err := s.store.EnsureAPIKey(t.Context(), organiser, "organiser", []boxoffice.Scope{boxoffice.ScopeCatalogueWrite, boxoffice.ScopeReservationsStaff}); err != nil {
+	if err := s.store.EnsureAPIKey(t.Context(), organiser, "organiser", []boxoffice.Scope{boxoffice.ScopeAdmin}); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(s.logged, &slog.HandlerOptions{Level: slog.LevelError}))
+	const key, secret = "sandbox-key", "sandbox-webhook-secret"
+	var err error
+	s.gateway, err = sandbox.New(sandbox.Options{Key: key, WebhookSecret: secret, Async: 50 * time.Millisecond, Slow: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := httptest.NewServer(s.gateway)
+	cfg := checkout.Config{
+		Store: s.store, Log: log,
+		Gateways: []payment.Gateway{payment.NewSandbox(payment.SandboxOptions{URL: at.URL, Key: key, WebhookSecret: secret})},
+	}
+	for _, f := range edit {
+		f(&cfg)
+	}
+	s.checkout = checkout.New(cfg)
+	if s.tickets, err = tickets.NewSigner([][]byte{[]byte("a seed of just thirty-two bytes!")}); err != nil {
 		t.Fatal(err)
 	}
 	s.API = api.New(api.Options{
-		Log: slog.New(slog.NewTextHandler(s.logged, &slog.HandlerOptions{Level: slog.LevelError})), Store: s.store,
+		Log: log, Metrics: telemetry.NewMetrics(), Store: s.store, Checkout: s.checkout, Tickets: s.tickets,
 		Auth: api.AuthOptions{Mock: true, Keys: s.store, SessionSecret: []byte("a secret of at least thirty-two bytes")},
 	})
+	server := httptest.NewServer(s.API)
+	s.url = server.URL
+	s.gateway.SetWebhookURL(server.URL + "/api/v1/webhooks/payments/sandbox")
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.gateway.Run(ctx) }()
 	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		server.Close()
+		at.Close()
 		if s.logged.Len() > 0 {
 			t.Errorf("logged: %s", s.logged)
 		}

@@ -112,6 +112,9 @@ func (c *BeginPayment) decide(b *batch) *Error {
 	if err != nil {
 		return err
 	}
+	if c.Gateway == "" && r.TotalMinor() > 0 {
+		return Invalid(Violation{"payment", "is needed: the reservation costs something"})
+	}
 	if err := b.notCancelled(); err != nil {
 		return err
 	}

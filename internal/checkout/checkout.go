@@ -196,7 +196,7 @@ func (c *Checkout) finish(ctx context.Context, actor boxoffice.Actor, begun stor
 }
 
 func (c *Checkout) charge(ctx context.Context, actor boxoffice.Actor, begun store.Begun, pay Payment, res *Result) error {
-	p, err := c.store.PaymentPlace(ctx, begun.PaymentID)
+	p, err := c.place(ctx, begun)
 	if err != nil || p.Status != boxoffice.PaymentPending || p.Waits {
 		return err // settled meanwhile, by a webhook or an earlier request, or it is the buyer's turn
 	}
@@ -227,6 +227,13 @@ func (c *Checkout) charge(ctx context.Context, actor boxoffice.Actor, begun stor
 	}
 	res.Version = settled.Version
 	return nil
+}
+
+func (c *Checkout) place(ctx context.Context, begun store.Begun) (store.PaymentPlace, error) {
+	if begun.Place != nil {
+		return *begun.Place, nil
+	}
+	return c.store.PaymentPlace(ctx, begun.PaymentID)
 }
 
 // settle applies what a gateway says of a payment. Answers, webhooks and the
@@ -278,7 +285,8 @@ func (c *Checkout) read(ctx context.Context, begun store.Begun, res *Result) err
 			return lost(v, p)
 		}
 	default:
-		if v.Status == boxoffice.BookingPending && v.Now.Before(v.ExpiresAt) {
+		// A retry may come when another attempt has paid meanwhile.
+		if v.Status == boxoffice.BookingConfirmed || v.Status == boxoffice.BookingPending && v.Now.Before(v.ExpiresAt) {
 			return declined(v, p)
 		}
 		return lost(v, p)

@@ -45,6 +45,9 @@ type Begun struct {
 	PaymentID uuid.UUID // zero: nothing is to be paid
 	Version   int64     // of the show
 	Replayed  bool      // an earlier request with the same key began it
+	// Place is where the attempt is, as [Store.PaymentPlace] would say; nil:
+	// ask there.
+	Place *PaymentPlace
 }
 
 // BeginBooking begins to buy what a reservation holds; see
@@ -104,15 +107,30 @@ func (s *Store) ConfirmReservation(ctx context.Context, actor boxoffice.Actor, k
 func (s *Store) begin(ctx context.Context, show uuid.UUID, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, do func(reference string) boxoffice.Doer) (Begun, error) {
 	const tries = 3
 	for try := 1; ; try++ {
-		out, err := s.do(ctx, show, &laneCommand{Command: boxoffice.Command{Key: key, Actor: actor, Do: do(newReference())}})
+		cmd := do(newReference())
+		out, err := s.do(ctx, show, &laneCommand{Command: boxoffice.Command{Key: key, Actor: actor, Do: cmd}})
 		if err == nil {
 			r := out.Receipt
-			return Begun{r.BookingID, r.PaymentID, r.Version, out.Replayed}, nil
+			begun := Begun{BookingID: r.BookingID, PaymentID: r.PaymentID, Version: r.Version, Replayed: out.Replayed}
+			if c, ok := cmd.(*boxoffice.BeginPayment); ok && !out.Replayed && c.BookingID == r.BookingID && r.Reservation != nil {
+				begun.Place = placeOf(show, c, r)
+			}
+			return begun, nil
 		}
 		var pg *pgconn.PgError
 		if try == tries || !errors.As(err, &pg) || pg.ConstraintName != "bookings_one_reference" {
 			return Begun{}, err
 		}
+	}
+}
+
+// placeOf is where an attempt is that has just begun, with its booking.
+func placeOf(show uuid.UUID, c *boxoffice.BeginPayment, r *boxoffice.Receipt) *PaymentPlace {
+	hold := r.Reservation
+	return &PaymentPlace{
+		ShowID: show, BookingID: r.BookingID, PaymentID: r.PaymentID, ReservationID: hold.ID, Gateway: c.Gateway,
+		Status: boxoffice.PaymentPending, Booking: boxoffice.BookingPending, HoldEnds: hold.ExpiresAt,
+		AmountMinor: hold.TotalMinor(), Currency: hold.Currency, Reference: c.Reference, CustomerID: hold.CustomerID,
 	}
 }
 
@@ -145,9 +163,11 @@ type CancelRequest struct {
 // for: refunds are as they were begun.
 type Cancelled struct {
 	Status   boxoffice.BookingStatus
-	Seats    []SeatView // that were given back; those of areas have an area's name as their label
+	Tickets  []TicketView     // that were given back
+	Hold     *ReservationView // that was released, when it was not confirmed yet; nil: none
 	Refunds  []*boxoffice.Refund
-	Open     uuid.UUID // a payment under way that has to be cancelled at its gateway; zero: none
+	View     *BookingView // as it is now
+	Open     uuid.UUID    // a payment under way that has to be cancelled at its gateway; zero: none
 	Version  int64
 	Replayed bool
 }
@@ -170,11 +190,20 @@ func (s *Store) CancelBooking(ctx context.Context, actor boxoffice.Actor, key *b
 	if err != nil {
 		return nil, err
 	}
-	done := &Cancelled{Status: boxoffice.BookingStatus(r.Booking), Version: r.Version, Replayed: out.Replayed}
+	done := &Cancelled{Status: boxoffice.BookingStatus(r.Booking), View: v, Version: r.Version, Replayed: out.Replayed}
 	about := func(id uuid.UUID) bool { return len(r.TicketIDs) == 0 || slices.Contains(r.TicketIDs, id) }
 	for _, t := range v.Tickets {
 		if t.Status == boxoffice.TicketVoid && !t.VoidAt.After(r.At) && about(t.ID) {
-			done.Seats = append(done.Seats, t.Seat)
+			done.Tickets = append(done.Tickets, t)
+		}
+	}
+	if len(v.Tickets) == 0 {
+		hold, err := s.ReadReservation(ctx, uuid.Nil, "", place.reservation)
+		if err != nil {
+			return nil, err
+		}
+		if hold.Status == boxoffice.ReservationReleased {
+			done.Hold = hold
 		}
 	}
 	for _, f := range v.Refunds {
@@ -268,9 +297,7 @@ func (s *Store) readBookings(ctx context.Context, ids []uuid.UUID) (list []*Book
 	}
 	byID := map[uuid.UUID]*BookingView{}
 	var tickets []TicketView
-	err = s.snapshot(ctx, func(tx pgx.Tx) error {
-		list, tickets = nil, nil
-		b := &pgx.Batch{}
+	err = s.snapshotBatch(ctx, func(b *pgx.Batch) {
 		b.Queue(sqlBookingsRead, ids).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				v := &BookingView{}
@@ -321,10 +348,9 @@ func (s *Store) readBookings(ctx context.Context, ids []uuid.UUID) (list []*Book
 			}
 			return rows.Err()
 		})
-		return tx.SendBatch(ctx, b).Close()
 	})
 	if err != nil {
-		return nil, coded(err)
+		return nil, err
 	}
 	for _, t := range tickets {
 		if err := s.nameTicket(ctx, &t); err != nil {

@@ -362,7 +362,7 @@ func (t *laneTx) queueBookings(b *pgx.Batch, shows, ids []uuid.UUID) {
 			}
 			k := t.show(show).state.Bookings[p.BookingID]
 			k.Payments = append(k.Payments, p)
-			slices.SortFunc(k.Payments, func(x, y *boxoffice.Payment) int { return compareIDs(x.ID, y.ID) }) // as they began
+			slices.SortFunc(k.Payments, func(x, y *boxoffice.Payment) int { return x.CreatedAt.Compare(y.CreatedAt) })
 		}
 		return rows.Err()
 	})

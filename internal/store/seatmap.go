@@ -27,6 +27,15 @@ func (s *Store) snapshot(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return coded(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, do))
 }
 
+// snapshotBatch sends statements that see one moment, in one round trip.
+func (s *Store) snapshotBatch(ctx context.Context, queue func(b *pgx.Batch)) error {
+	b := &pgx.Batch{}
+	b.Queue(sqlServiceSnapshot)
+	queue(b)
+	b.Queue(sqlLanesCommit)
+	return coded(s.pool.SendBatch(ctx, b).Close())
+}
+
 // ReadSeatMap reads the whole map of a show, with the terms that it is sold
 // by. The places come as one row of one statement.
 func (s *Store) ReadSeatMap(ctx context.Context, show uuid.UUID) (*live.Map, error) {

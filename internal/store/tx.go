@@ -33,6 +33,7 @@ func (s *Store) tx(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) 
 
 var (
 	sqlServiceReady      = queries.Must("service_ready")
+	sqlServiceSnapshot   = queries.Must("service_snapshot")
 	sqlIdempotencyLoad   = queries.Must("idempotency_load")
 	sqlIdempotencyInsert = queries.Must("idempotency_insert")
 	sqlIdempotencyPurge  = queries.Must("idempotency_purge")

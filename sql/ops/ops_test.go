@@ -37,6 +37,8 @@ type night struct {
 	late *store.ReservationView
 	// One that was released.
 	gone *store.ReservationView
+	gala gala
+	last boxoffice.ScanResult
 }
 
 var org = boxoffice.DefaultOrganisationID
@@ -90,6 +92,7 @@ func newNight(t *testing.T) *night {
 	n.until(expired.ExpiresAt)
 	n.until(n.late.ExpiresAt)
 	n.place("eve", store.PlaceRequest{Seats: refs(seats[6])})
+	n.pay()
 	return n
 }
 

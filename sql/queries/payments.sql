@@ -27,7 +27,7 @@ select k.show_id, p.booking_id, p.payment_id, p.gateway, p.method, p.status, p.a
   from bookings k
   join payments p on p.show_id = k.show_id and p.booking_id = k.booking_id
  where k.booking_id = any ($1::uuid[])
- order by p.payment_id;
+ order by p.created_at, p.payment_id;
 
 -- name: payments_place
 -- Where a payment is, and what has to be known to ask its gateway. $1 payment_id.
