@@ -57,8 +57,12 @@ race: ## 20 seconds: the naive way sells a seat many times, a lock queues up, Ro
 	@go run ./bench/race
 
 .PHONY: bench
-bench: ## lanes against a transaction for each request, side by side
-	@go test -run '^$$' -bench Lane -benchtime 1x -timeout 30m $(ARGS) ./internal/store
+bench: ## lanes against a transaction for each request, side by side: holding, and paying
+	@go test -run '^$$' -bench 'Lane|Pay' -benchtime 1x -timeout 30m $(ARGS) ./internal/store
+
+.PHONY: buyers
+buyers: build ## 200 people a second hold, pay and fetch tickets over HTTP; ARGS='-rate 100 -for 30s'
+	@go run ./bench/buyers $(ARGS)
 
 .PHONY: prove
 prove: build ## ask the database of make run, or DATABASE_URL, whether any rule is broken

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/rowlock/rowlock/internal/fixture"
 )
 
 // Every property of every body, wrong in every way that its schema can tell,
@@ -26,8 +28,16 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 	floorPlan := s.must("POST", "/halls/"+floorHall+"/plans?format=csv", "section,row,seat,category,kind\nStalls,A,1,Front,standard\nStalls,A,2,Front,standard\nStalls,A,3,Front,standard\nFloor,,10,Front,area\n", "Content-Type", "text/csv")
 	floor := floorPlan.field("areas.0.areaId").(string)
 	onSale := s.must("POST", "/shows", `{"eventId":"`+event+`","planId":"`+floorPlan.text("planId")+`","startsAt":"`+soon(time.Hour)+`","currency":"EUR","prices":[{"category":"Front","amount":1}],"publish":true}`).text("showId")
-	held := s.must("POST", "/reservations", `{"showId":"`+onSale+`","seats":[{"label":"Stalls-A-2"}],"customerId":"c"}`).text("reservationId")
+	kept := s.must("POST", "/reservations", `{"showId":"`+onSale+`","seats":[{"label":"Stalls-A-2"}],"customerId":"c"}`).text("reservationId")
 	area := "/shows/" + stock.text("showId") + "/areas/" + stock.field("areas.0.areaId").(string)
+
+	sold := fixture.Show(t, s.store, fixture.Options{Seats: 20})
+	take := func(seat int) string {
+		return s.must("POST", "/reservations", strings.TrimSuffix(held(sold.ID, sold.Seats[seat].Label), "}")+`,"customerId":"c"}`).text("reservationId")
+	}
+	buy := func(seat int) reply { return s.must("POST", "/bookings", buying(take(seat), "sbx_ok")) }
+	toConfirm, toPay := take(0), s.ask("POST", "/bookings", buying(take(1), "sbx_declined")).text("bookingId")
+	toCancel, toRefund, toName := buy(2), buy(3), buy(4)
 
 	raw, err := json.Marshal(s.OpenAPI())
 	if err != nil {
@@ -51,11 +61,18 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		"PATCH /shows/{showId}": `{"startsAt":"2099-01-01T20:00:00Z","endsAt":"2099-01-01T22:00:00Z","doorsAt":"2099-01-01T19:00:00Z","currency":"EUR","holdSeconds":900,"maxHoldSeconds":1800,"maxPlacesPerReservation":5,
 			"maxPlacesPerCustomer":5,"salesStartAt":"2098-01-01T20:00:00Z","salesEndAt":"2099-01-01T20:00:00Z","prices":[{"category":"Front","ticketType":"standard","amount":1},{"category":"Back","amount":1}],
 			"planId":"` + plan + `","language":"en","format":["a"],"accessibility":["b"],"note":"n","cancellation":{"untilMinutesBeforeStart":1,"refundPercent":1},"testMode":true,"externalRef":"s2","metadata":{"a":"b"}}`,
-		"PATCH /shows/{showId}/areas/{areaId}": `{"capacity":2}`,
-		"POST /shows/{showId}/seats/block":     `{"seats":[{"label":"Stalls-A-1"}],"reason":"r"}`,
-		"POST /shows/{showId}/seats/unblock":   `{"seats":[{"label":"Stalls-A-1"}]}`,
-		"POST /reservations":                   `{"showId":"` + onSale + `","seats":[{"label":"Stalls-A-1","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":false}],"ttlSeconds":60,"metadata":{"a":"b"},"customerId":"c"}`,
-		"PATCH /reservations/{reservationId}":  `{"add":{"seats":[{"label":"Stalls-A-3","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":true}]},"remove":{"seats":[{"label":"Stalls-A-2"}]}}`,
+		"PATCH /shows/{showId}/areas/{areaId}":       `{"capacity":2}`,
+		"POST /shows/{showId}/seats/block":           `{"seats":[{"label":"Stalls-A-1"}],"reason":"r"}`,
+		"POST /shows/{showId}/seats/unblock":         `{"seats":[{"label":"Stalls-A-1"}]}`,
+		"POST /reservations":                         `{"showId":"` + onSale + `","seats":[{"label":"Stalls-A-1","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":false}],"ttlSeconds":60,"metadata":{"a":"b"},"customerId":"c"}`,
+		"PATCH /reservations/{reservationId}":        `{"add":{"seats":[{"label":"Stalls-A-3","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":true}]},"remove":{"seats":[{"label":"Stalls-A-2"}]}}`,
+		"POST /bookings":                             `{"reservationId":"` + take(5) + `","buyer":` + ada + `,"holders":["A"],"payment":{"method":"card","token":"sbx_ok","gateway":"sandbox"},"returnUrl":"https://example.org/"}`,
+		"POST /bookings/{bookingId}/pay":             `{"payment":{"method":"card","token":"sbx_ok","gateway":"sandbox"},"returnUrl":"https://example.org/"}`,
+		"POST /reservations/{reservationId}/confirm": `{"paymentMethod":"cash","paymentReference":"r","buyer":` + ada + `,"holders":["A"]}`,
+		"POST /bookings/{bookingId}/cancel":          `{"ticketIds":["` + ticketID(toCancel, 0) + `"]}`,
+		"POST /bookings/{bookingId}/refunds":         `{"ticketIds":["` + ticketID(toRefund, 0) + `"],"amount":1}`,
+		"PATCH /tickets/{ticketId}":                  `{"holderName":"N"}`,
+		"POST /tickets/check-in":                     `{"code":"` + code(toName, 0) + `","scanId":"` + uuid.NewString() + `","gate":"g","at":"2026-01-01T20:00:00Z","showId":"` + sold.ID.String() + `"}`,
 	}
 	for path, item := range dig(doc, "paths").(map[string]any) {
 		for method, op := range item.(map[string]any) {
@@ -84,11 +101,31 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		"PATCH /reservations/{reservationId}": {
 			"remove.seats": {[]any{map[string]any{"label": "Stalls-A-1"}}}, "add.seats[0].ticketType": {"no such type"},
 		},
+		"POST /bookings": {
+			"buyer.name": {" ", "a\nb"}, "buyer.email": {"ada", "Ada <ada@example.org>", "a@b c"}, "buyer.locale": {"x_!"}, "payment.method": {"cowries"},
+			"returnUrl": {"javascript:alert(1)", "ftp://example.org", "//example.org"}, "holders": {[]any{"A", "B"}, []any{"a\nb"}},
+		},
+		"POST /bookings/{bookingId}/pay":             {"payment.method": {"cowries"}, "returnUrl": {"javascript:alert(1)"}},
+		"POST /reservations/{reservationId}/confirm": {"buyer.email": {"ada"}, "holders": {[]any{"A", "B"}}, "paymentReference": {"", "  "}},
+		"POST /bookings/{bookingId}/cancel":          {"ticketIds": {[]any{uuid.NewString()}}},
+		"POST /bookings/{bookingId}/refunds":         {"ticketIds": {[]any{uuid.NewString()}}, "amount": {4001.0}},
+		"PATCH /tickets/{ticketId}":                  {"holderName": {"a\nb"}},
+		"POST /tickets/check-in":                     {"scanId": {uuid.Nil.String()}, "at": {"2999-01-01T20:00:00Z", "2026-01-01T20:00:00"}},
 	}
-	paths := strings.NewReplacer("{reservationId}", held, "{venueId}", venue, "{hallId}", hall, "{eventId}", event)
+	paths := strings.NewReplacer("{reservationId}", kept, "{venueId}", venue, "{hallId}", hall, "{eventId}", event)
 	for operation, body := range good {
 		method, template, _ := strings.Cut(operation, " ")
-		path := paths.Replace(template)
+		path := template
+		for _, own := range []struct{ template, name, id string }{
+			{"/reservations/{reservationId}/confirm", "{reservationId}", toConfirm}, {"/bookings/{bookingId}/pay", "{bookingId}", toPay},
+			{"/bookings/{bookingId}/cancel", "{bookingId}", toCancel.text("bookingId")}, {"/bookings/{bookingId}/refunds", "{bookingId}", toRefund.text("bookingId")},
+			{"/tickets/{ticketId}", "{ticketId}", ticketID(toName, 0)},
+		} {
+			if own.template == template {
+				path = strings.ReplaceAll(path, own.name, own.id)
+			}
+		}
+		path = paths.Replace(path)
 		if strings.Contains(path, "/areas/") {
 			path = area
 		}
@@ -127,7 +164,7 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 				}
 				values := wrongValues(doc, property)
 				// Without add, or without remove, a reservation is changed all the same.
-				if path == "" && template != "/reservations/{reservationId}" && (method == "PATCH" && !nullable(property) || slices.Contains(required, any(name))) {
+				if path == "" && template != "/reservations/{reservationId}" && !nullable(property) && (method == "PATCH" || slices.Contains(required, any(name))) {
 					values = append(values, nil)
 				}
 				for _, v := range append(values, more[operation][path+name]...) {
@@ -155,6 +192,9 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 			t.Errorf("%s: only %d wrong bodies", operation, tried)
 		}
 		for _, broken := range []string{"", "{", "[]", `"x"`, "null", body[:len(body)-1], body + "x"} {
+			if broken == "" && dig(doc, "paths", template, strings.ToLower(method), "requestBody", "required") != true {
+				continue
+			}
 			if r := s.ask(method, path, broken); r.Code != 422 || r.text("code") != "VALIDATION_ERROR" {
 				t.Errorf("%s with the body %q: %d %s", operation, broken, r.Code, r.Body)
 			}
@@ -246,7 +286,12 @@ func wrongValues(doc, schema map[string]any) []any {
 		items := resolve(doc, schema["items"])
 		wrong = append(wrong, []any{nil})
 		if kind(items) == "string" {
-			wrong = append(wrong, []any{1.0}, []any{strings.Repeat("x", 51)}, []any{" "})
+			wrong = append(wrong, []any{1.0})
+			if n, ok := items["maxLength"].(float64); ok {
+				wrong = append(wrong, []any{strings.Repeat("ä", int(n)+1)})
+			} else {
+				wrong = append(wrong, []any{strings.Repeat("x", 51)}, []any{" "})
+			}
 		}
 	}
 	if n, ok := number("maxProperties"); ok {

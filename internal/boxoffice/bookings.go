@@ -88,6 +88,14 @@ func (k *Booking) payment(id uuid.UUID) *Payment {
 	return k.Payments[i]
 }
 
+func (k *Booking) ticket(id uuid.UUID) *Ticket {
+	i := slices.IndexFunc(k.Tickets, func(t *Ticket) bool { return t.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return k.Tickets[i]
+}
+
 // live returns the tickets that are not void.
 func (k *Booking) live() []*Ticket {
 	return slices.DeleteFunc(slices.Clone(k.Tickets), func(t *Ticket) bool { return t.Status == TicketVoid })
@@ -134,9 +142,7 @@ func (c *BeginPayment) decide(b *batch) *Error {
 	if k == nil {
 		k = b.book(r, c.BookingID, c.Reference)
 	}
-	if c.Buyer != nil || c.Holders != nil {
-		b.did.People = append(b.did.People, People{k.ID, c.Buyer, c.Holders})
-	}
+	b.people(k, c.Buyer, c.Holders)
 	b.out.BookingID, b.out.ReservationID = k.ID, r.ID
 	if k.TotalMinor == 0 {
 		b.confirm(k, r, b.reason())
@@ -159,6 +165,26 @@ func (c *BeginPayment) decide(b *batch) *Error {
 	b.settleAt(b.Now.Add(SettleAfter))
 	b.out.PaymentID, b.out.Booking, b.out.Reservation = p.ID, string(k.Status), r.snapshot()
 	return nil
+}
+
+// people notes who buys and who comes. What a batch tells of one booking twice
+// is one entry, in which the later word counts.
+func (b *batch) people(k *Booking, buyer *Buyer, holders []string) {
+	if buyer == nil && holders == nil {
+		return
+	}
+	i := slices.IndexFunc(b.did.People, func(p People) bool { return p.BookingID == k.ID })
+	if i < 0 {
+		b.did.People = append(b.did.People, People{k.ID, buyer, holders})
+		return
+	}
+	p := &b.did.People[i]
+	if buyer != nil {
+		p.Buyer = buyer
+	}
+	if holders != nil {
+		p.Holders = holders
+	}
 }
 
 func checkHolders(holders []string, r *Reservation) *Error {
@@ -253,9 +279,7 @@ func (c *ConfirmReservation) decide(b *batch) *Error {
 	if k == nil {
 		k = b.book(r, c.BookingID, c.Reference)
 	}
-	if c.Buyer != nil || c.Holders != nil {
-		b.did.People = append(b.did.People, People{k.ID, c.Buyer, c.Holders})
-	}
+	b.people(k, c.Buyer, c.Holders)
 	if c.Method == MethodComp {
 		b.changeBooking(k)
 		k.TotalMinor = 0
@@ -316,6 +340,10 @@ func (b *batch) retake(k *Booking, r *Reservation) bool {
 	short := b.planAreas(&t, areas, back)
 	limited := b.checkCustomer(r.CustomerID, r.Places(), 0)
 	r.Status = was
+	b.asked, b.due = false, nil // r is among the overdue holds again
+	if r.Staff {
+		limited = nil // the hold was not held to it either
+	}
 	if err != nil || way.nos != nil || short != nil || limited != nil {
 		return false
 	}
@@ -386,7 +414,11 @@ func (c *CancelBooking) decide(b *batch) *Error {
 	}
 	b.out.BookingID, b.out.ReservationID = k.ID, r.ID
 	var err *Error
-	switch k.Status {
+	status := k.Status
+	if !c.Override && status == BookingPending && r.Overdue(b.Now) && k.open() == nil {
+		status = BookingExpired // though nothing has tidied it up
+	}
+	switch status {
 	case BookingPending:
 		if c.TicketIDs != nil {
 			return Invalid(Violation{"ticketIds", "the booking is not confirmed and has no tickets yet"})
@@ -397,8 +429,7 @@ func (c *CancelBooking) decide(b *batch) *Error {
 	case BookingCancelled:
 		err = c.tickets(k, nil) // names of tickets must be right, also when nothing is left to do
 	default:
-		e := Refuse(CodeBookingNotCancellable, "The booking is %s.", k.Status)
-		return e
+		return Refuse(CodeBookingNotCancellable, "The booking is %s.", status)
 	}
 	b.out.Booking, b.out.TicketIDs = string(k.Status), c.TicketIDs
 	return err
@@ -459,7 +490,7 @@ func (c *CancelBooking) cancel(b *batch, k *Booking, r *Reservation, reason Reas
 		for i, t := range tickets {
 			left[i] = t.PriceMinor - t.RefundedMinor
 		}
-		b.refundTickets(k, p, cancelCause(tickets), reason, tickets, Share(left, percent))
+		b.refundTickets(k, p, &Refund{Cause: cancelCause(tickets), Reason: reason, Status: RefundPending}, tickets, Share(left, percent))
 	}
 	if len(k.live()) == 0 {
 		b.changeBooking(k)
@@ -471,11 +502,15 @@ func (c *CancelBooking) cancel(b *batch, k *Booking, r *Reservation, reason Reas
 }
 
 // cancelCause names a cancellation by the tickets it voids: each of them can
-// only once.
+// only once, so the first few will do, and an index can have the name.
 func cancelCause(tickets []*Ticket) string {
-	nos := make([]string, len(tickets))
-	for i, t := range tickets {
-		nos[i] = strconv.Itoa(t.N)
+	const few = 8
+	nos := make([]string, 0, few+1)
+	for _, t := range tickets[:min(len(tickets), few)] {
+		nos = append(nos, strconv.Itoa(t.N))
+	}
+	if more := len(tickets) - few; more > 0 {
+		nos = append(nos, "+"+strconv.Itoa(more))
 	}
 	return "cancel:" + strings.Join(nos, ",")
 }
@@ -533,10 +568,14 @@ func (b *batch) changeBooking(k *Booking) {
 }
 
 func (b *batch) logBooking(k *Booking, typ ChangeType, before BookingStatus, reason Reason) {
-	b.log(Change{
+	c := Change{
 		Type: typ, Reason: reason, BookingID: k.ID, ReservationID: k.ReservationID,
 		Before: string(before), After: string(k.Status),
-	})
+	}
+	if typ == BookingExpiredChange {
+		c.Actor = systemActor
+	}
+	b.log(c)
 }
 
 // moveEnd gives a hold and its seats another end.

@@ -384,7 +384,10 @@ func (b *batch) collect() {
 	slices.SortFunc(b.did.Areas, func(x, y *AreaRow) int { return cmp.Compare(x.No, y.No) })
 	slices.SortFunc(b.did.Updated, compareReservations)
 	slices.SortFunc(b.did.Bookings, func(x, y *Booking) int { return bytes.Compare(x.ID[:], y.ID[:]) })
-	slices.SortFunc(b.did.Payments, func(x, y *Payment) int { return bytes.Compare(x.ID[:], y.ID[:]) })
+	// What has an outcome comes first: a booking has one open attempt at any moment.
+	slices.SortFunc(b.did.Payments, func(x, y *Payment) int {
+		return cmp.Or(y.SettledAt.Compare(x.SettledAt), bytes.Compare(x.ID[:], y.ID[:]))
+	})
 	slices.SortFunc(b.did.Refunds, func(x, y *Refund) int { return bytes.Compare(x.ID[:], y.ID[:]) })
 	slices.SortFunc(b.did.Tickets, func(x, y *Ticket) int {
 		return cmp.Or(bytes.Compare(x.BookingID[:], y.BookingID[:]), cmp.Compare(x.N, y.N))

@@ -1,6 +1,7 @@
 package boxoffice
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"time"
@@ -152,7 +153,11 @@ func (b *batch) succeed(k *Booking, r *Reservation, p *Payment) {
 		Cause: "unapplied", Reason: ReasonLatePayment, AmountMinor: p.AmountMinor, Status: RefundPending,
 	})
 	// A living hold that has changed since can still be paid by another attempt.
-	if lost := r.StatusAt(b.Now) != ReservationActive || b.Terms.Status == ShowCancelled; lost && k.Status == BookingPending && k.open() == nil {
+	switch lost := r.StatusAt(b.Now) != ReservationActive || b.Terms.Status == ShowCancelled; {
+	case !lost || k.Status != BookingPending || k.open() != nil:
+	case before != PaymentPending && r.Overdue(b.Now):
+		b.close(r, ReservationExpired, ReasonExpired) // it had ended unpaid, though nothing has tidied it up
+	default:
 		b.changeBooking(k)
 		k.Status, k.ClosedAt = BookingFailed, b.Now
 		b.logBooking(k, BookingFailedChange, BookingPending, ReasonLatePayment)
@@ -179,11 +184,11 @@ func (b *batch) fail(k *Booking, r *Reservation, p *Payment, c *SettlePayment) {
 	if k.Status != BookingPending {
 		return
 	}
-	if r.Status == ReservationActive && !r.OwnEnd.IsZero() && r.ExpiresAt.After(r.OwnEnd) {
-		over := !b.Now.Before(r.OwnEnd)
-		if over {
+	if r.StatusAt(b.Now) == ReservationActive && !r.OwnEnd.IsZero() && r.ExpiresAt.After(r.OwnEnd) {
+		if over := !b.Now.Before(r.OwnEnd); over {
 			b.changeReservation(r)
 			r.ExpiresAt = r.OwnEnd
+			b.Places[r.CustomerID] -= r.Places() // it was counted, having been alive
 		} else {
 			b.moveEnd(r, r.OwnEnd)
 			b.logReservation(r, ReservationExtended, ReservationActive, ReasonPaymentFailed, items{seats: r.Seats}, items{})
@@ -227,38 +232,62 @@ func (c *SettleRefund) decide(b *batch) *Error {
 	}
 	f := k.Refunds[i]
 	b.out.BookingID, b.out.ID = k.ID, f.ID
-	if c.Ref != "" && f.Ref == "" {
+	retried := f.Status == RefundPending && f.Failure != "" // and Ref is the attempt's before
+	switch named := c.Ref != "" && c.Ref != f.Ref; {
+	case named && f.Ref != "" && !retried:
+		return nil // it is of an earlier attempt
+	case named:
+		if err := b.settleRefund(k, f, c.Status, c.Failure); err != nil {
+			return err
+		}
 		b.changeRefund(f)
 		f.Ref = c.Ref
+		if f.Status == RefundPending {
+			f.Failure = ""
+		}
+	case retried && c.Ref != "" && c.Status == RefundFailed:
+		return nil // told again: that is why it was sent once more
+	default:
+		return b.settleRefund(k, f, c.Status, c.Failure)
 	}
-	// The news may be of an earlier attempt. Otherwise the gateway's last word
-	// counts: a bank may send back what was given back already.
-	if c.Status == RefundPending || f.Status == c.Status || (c.Ref != "" && c.Ref != f.Ref) {
+	return nil
+}
+
+// settleRefund applies what a gateway says of a refund. Its last word counts:
+// a bank may send back what was given back already.
+func (b *batch) settleRefund(k *Booking, f *Refund, to RefundStatus, failure string) *Error {
+	if to == RefundPending || f.Status == to {
 		return nil
 	}
 	before, p := f.Status, k.payment(f.PaymentID)
 	if p == nil {
 		return Refuse(CodeInternal, "the payment of the refund was not loaded")
 	}
-	sign := int64(0)
+	typ := RefundSucceededChange
 	switch {
-	case c.Status == RefundFailed:
-		sign = -1
-	case before == RefundFailed:
-		sign = 1
-	}
-	if p.RefundedMinor+sign*f.AmountMinor > p.AmountMinor {
+	case to == RefundFailed:
+		typ, failure = RefundFailedChange, cmp.Or(failure, "failed")
+		b.moveRefunded(k, p, f, -1)
+	case before == RefundFailed && !k.fits(p, f):
 		return Refuse(CodeConflict, "More would be given back than was paid.")
+	case before == RefundFailed:
+		b.moveRefunded(k, p, f, 1)
 	}
 	b.changeRefund(f)
-	f.Status, f.Failure, f.SettledAt = c.Status, c.Failure, b.Now
-	b.moveRefunded(k, p, f, sign)
-	typ := RefundSucceededChange
-	if c.Status == RefundFailed {
-		typ = RefundFailedChange
-	}
+	f.Status, f.Failure, f.SettledAt = to, failure, b.Now
 	b.logRefund(k, f, typ, before)
 	return nil
+}
+
+// fits says whether the money of a refund that failed was not given back in
+// another way meanwhile.
+func (k *Booking) fits(p *Payment, f *Refund) bool {
+	for i, id := range f.TicketIDs {
+		if t := k.ticket(id); t.RefundedMinor+f.TicketAmount[i] > t.PriceMinor {
+			return false
+		}
+	}
+	return p.RefundedMinor+f.AmountMinor <= p.AmountMinor
 }
 
 // RetryRefund sends a refund once more that the gateway had refused.
@@ -281,11 +310,13 @@ func (c *RetryRefund) decide(b *batch) *Error {
 		return Refuse(CodeAlreadyRefunded, "The refund is %s.", f.Status)
 	}
 	p := k.payment(f.PaymentID)
-	if p == nil || p.RefundedMinor+f.AmountMinor > p.AmountMinor {
+	if p == nil || !k.fits(p, f) {
 		return Refuse(CodeAlreadyRefunded, "The payment was given back meanwhile.")
 	}
 	b.changeRefund(f)
-	f.Status, f.Failure, f.Ref, f.SettledAt = RefundPending, "", "", time.Time{}
+	// Ref and Failure stay until the gateway names the new attempt: by them the
+	// old one is known, should it be told again.
+	f.Status, f.SettledAt = RefundPending, time.Time{}
 	f.Attempt++
 	b.moveRefunded(k, p, f, 1)
 	b.logRefund(k, f, RefundCreated, RefundFailed)
@@ -314,6 +345,10 @@ func (c *GiveBack) decide(b *batch) *Error {
 	if p == nil {
 		return Refuse(CodeAlreadyRefunded, "Nothing was paid for this booking.")
 	}
+	if i := slices.IndexFunc(k.Refunds, func(f *Refund) bool { return f.PaymentID == p.ID && f.Cause == c.Cause }); i >= 0 {
+		b.out.BookingID, b.out.ID = k.ID, k.Refunds[i].ID
+		return nil
+	}
 	var tickets []*Ticket
 	if err := (&CancelBooking{TicketIDs: c.TicketIDs}).tickets(k, &tickets); err != nil {
 		return err
@@ -333,7 +368,7 @@ func (c *GiveBack) decide(b *batch) *Error {
 	case c.AmountMinor > 0:
 		sum = c.AmountMinor
 	}
-	b.refundTickets(k, p, c.Cause, ReasonStaff, tickets, Apportion(sum, left))
+	b.refundTickets(k, p, &Refund{Cause: c.Cause, Reason: ReasonStaff, Status: RefundPending}, tickets, Apportion(sum, left))
 	f := k.Refunds[len(k.Refunds)-1]
 	b.task(Task{Kind: TaskMail, Mail: MailRefund, BookingID: k.ID, RefundID: f.ID})
 	b.out.BookingID, b.out.ID = k.ID, f.ID
@@ -363,8 +398,12 @@ func (c *RecordRefund) decide(b *batch) *Error {
 		return Refuse(CodeNotFound, "There is no such payment.")
 	}
 	b.out.BookingID, b.out.PaymentID, b.out.ReservationID = k.ID, p.ID, r.ID
-	if slices.ContainsFunc(k.Refunds, func(f *Refund) bool { return f.PaymentID == p.ID && f.Ref == c.Ref }) || c.Status == RefundFailed {
-		return nil // known, or nothing came of it
+	if i := slices.IndexFunc(k.Refunds, func(f *Refund) bool { return f.PaymentID == p.ID && f.Ref == c.Ref }); i >= 0 {
+		// Known; but it may not have come through after all, or a dispute was won.
+		return b.settleRefund(k, k.Refunds[i], c.Status, "")
+	}
+	if c.Status == RefundFailed {
+		return nil // nothing came of it
 	}
 	if p.Status != PaymentSucceeded {
 		b.succeed(k, r, p) // what was given back must have been taken
@@ -373,31 +412,21 @@ func (c *RecordRefund) decide(b *batch) *Error {
 	if amount <= 0 {
 		return nil // it is the refund that is being made here
 	}
-	var tickets []*Ticket
-	whole := amount == p.AmountMinor-p.RefundedMinor
-	if p.ID == k.AppliedID {
-		tickets = k.live()
-	}
-	weights := make([]int64, len(tickets))
-	for i, t := range tickets {
-		weights[i] = t.PriceMinor - t.RefundedMinor
-	}
+	whole, live := amount == p.AmountMinor-p.RefundedMinor, k.live()
 	cause := "gateway:" + c.Ref
 	if c.Dispute {
 		cause = "dispute:" + c.Ref
 	}
-	f := &Refund{Cause: cause, Reason: ReasonGateway, AmountMinor: amount, Status: RefundSucceeded, Ref: c.Ref, SettledAt: b.Now}
-	if len(tickets) > 0 {
-		f.TicketAmount = Apportion(amount, weights)
-		for i, t := range tickets {
-			f.TicketIDs = append(f.TicketIDs, t.ID)
-			b.changeTicket(t)
-			t.RefundedMinor += f.TicketAmount[i]
-		}
+	f := &Refund{Cause: cause, Reason: ReasonGateway, Status: RefundSucceeded, Ref: c.Ref, SettledAt: b.Now}
+	if p.ID != k.AppliedID {
+		f.AmountMinor = amount
+		b.addRefund(k, p, f)
+		return nil
 	}
-	b.addRefund(k, p, f)
-	if whole && len(tickets) > 0 && k.Status == BookingConfirmed {
-		b.void(k, r, tickets, ReasonGateway)
+	tickets, amounts := k.spread(amount)
+	b.refundTickets(k, p, f, tickets, amounts)
+	if whole && k.Status == BookingConfirmed {
+		b.void(k, r, live, ReasonGateway)
 		b.changeBooking(k)
 		k.Status, k.ClosedAt = BookingCancelled, b.Now
 		b.logBooking(k, BookingCancelledChange, BookingConfirmed, ReasonGateway)
@@ -406,10 +435,27 @@ func (c *RecordRefund) decide(b *batch) *Error {
 	return nil
 }
 
+// spread divides money that went back without us among a booking's tickets:
+// that of the live ones first, then what was kept of void ones.
+func (k *Booking) spread(amount int64) (tickets []*Ticket, amounts []int64) {
+	for _, void := range []bool{false, true} {
+		var left []int64
+		var sum int64
+		for _, t := range k.Tickets {
+			if (t.Status == TicketVoid) == void {
+				tickets, left = append(tickets, t), append(left, t.PriceMinor-t.RefundedMinor)
+				sum += t.PriceMinor - t.RefundedMinor
+			}
+		}
+		part := min(amount, sum)
+		amounts, amount = append(amounts, Apportion(part, left)...), amount-part
+	}
+	return tickets, amounts
+}
+
 // refundTickets gives the money of tickets back: amounts are in step with
 // them. Nothing is given back for nothing.
-func (b *batch) refundTickets(k *Booking, p *Payment, cause string, reason Reason, tickets []*Ticket, amounts []int64) {
-	f := &Refund{Cause: cause, Reason: reason, Status: RefundPending}
+func (b *batch) refundTickets(k *Booking, p *Payment, f *Refund, tickets []*Ticket, amounts []int64) {
 	for i, t := range tickets {
 		if amounts[i] == 0 {
 			continue
@@ -448,20 +494,14 @@ func (b *batch) addRefund(k *Booking, p *Payment, f *Refund) {
 
 // moveRefunded takes a refund out of the sums, or puts it back.
 func (b *batch) moveRefunded(k *Booking, p *Payment, f *Refund, sign int64) {
-	if sign == 0 {
-		return
-	}
 	b.changePayment(p)
 	p.RefundedMinor += sign * f.AmountMinor
 	b.changeBooking(k)
 	k.RefundedMinor += sign * f.AmountMinor
 	for i, id := range f.TicketIDs {
-		for _, t := range k.Tickets {
-			if t.ID == id {
-				b.changeTicket(t)
-				t.RefundedMinor += sign * f.TicketAmount[i]
-			}
-		}
+		t := k.ticket(id)
+		b.changeTicket(t)
+		t.RefundedMinor += sign * f.TicketAmount[i]
 	}
 }
 

@@ -25,6 +25,24 @@ import (
 //	booked r9 anna A5 GA*3         r9 was bought by anna
 //	foreign A4                     somebody outside the lanes has locked the row of A4
 //
+// Purchases are named by their reservation: r1 is bought by the booking k1, its
+// attempts are p1, p1b, …, its tickets k1.1, k1.2, …, and refunds are named by
+// payment and cause. All gateways say things by the name of gate.
+//
+//	anna begin r1 p1 [free] [holders=X,Y]   pay; "free": nobody is named
+//	gate settle p1 ok|failed|cancelled|pending [amount=] [ref=] [code=] [next=]
+//	staff confirm r1 p1 cash|comp|… [ref=]
+//	anna cancel k1 [1 3] [override] [reason=] tickets by number; "cancel" alone is the show
+//	staff giveback k1 [1 3] [amount=] [cause=]
+//	gate refund p1/cause ok|failed|pending [ref=] [why=]
+//	staff retry p1/cause
+//	gate desk p1 ok|failed|pending amount= ref= [dispute]
+//	door scan k1.1 s1 [gate=] [at=5m]       at: uploaded later
+//	book k1 confirmed 200-50 p1=…           the whole booking; see bookingText
+//	hold r1 active until 2m own 1m          the hold's status, end and own end
+//	policy 50 60                            until 60 minutes before the start half goes back
+//	tasks mail confirmation k1; settle 15s  the tasks of the batch; or tasks nothing
+//
 // Whoever is called staff… has the scope reservations:staff. A word key=k
 // gives a command an idempotency key.
 type script struct {
@@ -34,6 +52,7 @@ type script struct {
 	lines []string // the source of each command of the batch
 	wants []string
 	logs  []string // expected log rows; none: not looked at
+	tasks *string  // expected tasks
 }
 
 // scripts runs each named script as a test.
@@ -70,6 +89,10 @@ func (s *script) line(line string) {
 		s.logs = append(s.logs, strings.Join(words(row), " "))
 		return
 	}
+	if list, ok := strings.CutPrefix(line, "tasks "); ok {
+		s.tasks = ptr(strings.Join(words(list), " "))
+		return
+	}
 	more, together := strings.CutPrefix(line, "& ")
 	if !together {
 		s.flush()
@@ -82,6 +105,30 @@ func (s *script) line(line string) {
 		if got, want := s.seatMap(s.now), strings.Join(words(rest), " "); got != want {
 			s.t.Errorf("map is %s\n     want %s", got, want)
 		}
+	case "book":
+		name, want := split(rest, " ")
+		k := s.booking(id(name))
+		if k == nil {
+			s.t.Fatalf("there is no %s", name)
+		}
+		if got, want := bookingText(k), strings.Join(words(want), " "); got != want {
+			s.t.Errorf("book %s is %s\n     want %s", name, got, want)
+		}
+	case "hold":
+		name, want := split(rest, " ")
+		r := s.reservations[id(name)]
+		got := string(r.StatusAt(s.now)) + " until " + since(r.ExpiresAt)
+		if !r.OwnEnd.IsZero() {
+			got += " own " + since(r.OwnEnd)
+		}
+		if got != want {
+			s.t.Errorf("at %s hold %s is %s\n     want %s", since(s.now), name, got, want)
+		}
+	case "policy":
+		w := words(rest)
+		terms := *s.terms
+		terms.Cancellation = &Cancellation{RefundPercent: atoi(w[0]), UntilMinutesBeforeStart: atoi(w[1])}
+		s.terms = &terms
 	case "booked":
 		w := words(rest)
 		seats, areas, _ := wants(w[2:])
@@ -119,7 +166,12 @@ func (s *script) flush() {
 			s.t.Errorf("%s\n logged\n  %s\n want\n  %s", s.lines[0], strings.Join(got, "\n  "), strings.Join(s.logs, "\n  "))
 		}
 	}
-	s.batch, s.lines, s.wants, s.logs = nil, nil, nil, nil
+	if s.tasks != nil {
+		if got := tasksText(did); got != *s.tasks {
+			s.t.Errorf("%s\n tasks %s\n want  %s", s.lines[0], got, *s.tasks)
+		}
+	}
+	s.batch, s.lines, s.wants, s.logs, s.tasks = nil, nil, nil, nil, nil
 }
 
 // command reads a command: who, what, on which places, with which options.
@@ -136,7 +188,8 @@ func command(actor string, w []string) Command {
 		if ok {
 			opts[name] = value
 		}
-		if name != "key" && ((verb != "place" && verb != "block") || s != w[0]) {
+		made := (verb == "place" || verb == "block") && s == w[0] || verb == "begin" && s == w[1]
+		if name != "key" && !made {
 			asked += " " + s
 		}
 		return ok
@@ -144,6 +197,15 @@ func command(actor string, w []string) Command {
 	if key := opts["key"]; key != "" {
 		cmd.Key = &IdempotencyKey{Owner: actor, Key: id(key), Fingerprint: sha256.Sum256([]byte(asked))}
 		delete(opts, "key")
+	}
+	flag := func(name string) bool { return slices.Contains(w, name) }
+	tickets := func() (ids []uuid.UUID) {
+		for _, n := range w[1:] {
+			if n != "override" {
+				ids = append(ids, ticketID(w[0], atoi(n)))
+			}
+		}
+		return ids
 	}
 	switch verb {
 	case "place":
@@ -193,10 +255,94 @@ func command(actor string, w []string) Command {
 		cmd.Do = amendment(opts)
 	case "publish", "pause", "resume", "cancel":
 		cmd.Do = &SetShowStatus{Verb: ShowVerb(verb)}
+		if len(w) > 0 {
+			do := &CancelBooking{BookingID: id(w[0]), ReservationID: id(sibling(w[0], "r")), Override: flag("override"), Reason: Reason(opts["reason"])}
+			if do.Reason == "" {
+				do.Reason = ReasonStaff
+			}
+			do.TicketIDs = tickets()
+			cmd.Do = do
+		}
+	case "begin":
+		do := &BeginPayment{
+			ReservationID: id(w[0]), BookingID: id(sibling(w[0], "k")), Reference: sibling(w[0], "ref-"), PaymentID: id(w[1]),
+			Gateway: "sandbox", Method: "card", Buyer: &Buyer{Name: actor}, Holders: list(opts["holders"]),
+		}
+		if flag("free") {
+			do.Buyer = nil
+		}
+		cmd.Do = do
+	case "confirm":
+		do := &ConfirmReservation{
+			ReservationID: id(w[0]), BookingID: id(sibling(w[0], "k")), Reference: sibling(w[0], "ref-"), PaymentID: id(w[1]),
+			Method: w[2], PaymentRef: opts["ref"], Holders: list(opts["holders"]),
+		}
+		if opts["buyer"] != "" {
+			do.Buyer = &Buyer{Name: opts["buyer"]}
+		}
+		cmd.Do = do
+	case "settle":
+		do := &SettlePayment{
+			ReservationID: id(sibling(w[0], "r")), BookingID: id(sibling(w[0], "k")), PaymentID: id(w[0]),
+			Status: PaymentStatus(happened(w[1])), Ref: opts["ref"], DeclineCode: opts["code"], Next: opts["next"],
+		}
+		if opts["amount"] != "" {
+			do.AmountMinor = int64(atoi(opts["amount"]))
+		}
+		cmd.Do = do
+	case "refund":
+		cmd.Do = &SettleRefund{
+			ReservationID: id(sibling(w[0], "r")), BookingID: id(sibling(w[0], "k")), RefundID: refundID(w[0]),
+			Status: RefundStatus(happened(w[1])), Ref: opts["ref"], Failure: opts["why"],
+		}
+	case "retry":
+		cmd.Do = &RetryRefund{BookingID: id(sibling(w[0], "k")), RefundID: refundID(w[0])}
+	case "giveback":
+		do := &GiveBack{BookingID: id(w[0]), TicketIDs: tickets(), Cause: "given"}
+		if opts["amount"] != "" {
+			do.AmountMinor = int64(atoi(opts["amount"]))
+		}
+		if opts["cause"] != "" {
+			do.Cause = opts["cause"]
+		}
+		cmd.Do = do
+	case "desk":
+		cmd.Do = &RecordRefund{
+			ReservationID: id(sibling(w[0], "r")), BookingID: id(sibling(w[0], "k")), PaymentID: id(w[0]),
+			Ref: opts["ref"], AmountMinor: int64(atoi(opts["amount"])), Status: RefundStatus(happened(w[1])), Dispute: flag("dispute"),
+		}
+	case "scan":
+		booking, n := split(w[0], ".")
+		do := &CheckIn{BookingID: id(booking), TicketID: ticketID(booking, atoi(n)), ScanID: id(w[1]), Gate: opts["gate"]}
+		if opts["at"] != "" {
+			do.At = noon.Add(duration(opts["at"]))
+		}
+		cmd.Do = do
 	default:
 		panic("no such verb: " + verb)
 	}
 	return cmd
+}
+
+// sibling is the name of another thing of the same purchase: the r of p12b is
+// r12.
+func sibling(name, kind string) string {
+	name, _, _ = strings.Cut(name, "/")
+	return kind + strings.TrimRight(name[1:], "abcdefghijklmnopqrstuvwxyz")
+}
+
+func happened(word string) string {
+	if word == "ok" {
+		return "succeeded"
+	}
+	return word
+}
+
+func list(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
 }
 
 func amendment(opts map[string]string) *AmendShow {
@@ -311,6 +457,9 @@ func outcomeText(o Outcome) string {
 		if f.MaxExpiresAt != nil {
 			say("max %s", since(*f.MaxExpiresAt))
 		}
+		if f.Until != nil {
+			say("until %s", since(*f.Until))
+		}
 		if f.ReservationStatus != "" {
 			say("%s", f.ReservationStatus)
 		}
@@ -356,7 +505,88 @@ func outcomeText(o Outcome) string {
 	if r.Count > 0 {
 		say("%d", r.Count)
 	}
+	if r.BookingID != uuid.Nil {
+		say("%s", nameOf(r.BookingID))
+	}
+	if r.Booking != "" {
+		say("%s", r.Booking)
+	}
+	if r.PaymentID != uuid.Nil {
+		say("%s", nameOf(r.PaymentID))
+	}
+	if r.Payment != "" {
+		say("%s", r.Payment)
+	}
+	if r.Late != "" {
+		say("late %s", r.Late)
+	}
+	if s := r.Scan; s != nil {
+		say("%s", s.Result)
+		if s.Admitted != (s.Result == ScanAdmitted) {
+			say("in")
+		}
+		if s.ShouldNot {
+			say("wrongly")
+		}
+		if !s.FirstAt.IsZero() {
+			say("first %s %s", since(s.FirstAt), s.FirstGate)
+		}
+	}
 	return b.String()
+}
+
+// bookingText writes a booking down whole: its status, what it costs and how
+// much of that went back; each payment, each ticket with its place, state and
+// price, each refund.
+//
+//	confirmed 200-50 p1=succeeded:200-50 1=A1:void:100-50 2=A2:valid:100 p1/cancel:1=pending:50
+func bookingText(k *Booking) string {
+	money := func(amount, back int64) string {
+		if back == 0 {
+			return fmt.Sprint(amount)
+		}
+		return fmt.Sprintf("%d-%d", amount, back)
+	}
+	w := []string{string(k.Status), money(k.TotalMinor, k.RefundedMinor)}
+	for _, p := range k.Payments {
+		w = append(w, fmt.Sprintf("%s=%s:%s", nameOf(p.ID), p.Status, money(p.AmountMinor, p.RefundedMinor)))
+	}
+	for _, t := range k.Tickets {
+		place := ""
+		if t.SeatNo >= 0 {
+			place = seatNames[t.SeatNo]
+		} else {
+			place = areaNames[t.AreaNo]
+		}
+		w = append(w, fmt.Sprintf("%d=%s%s:%s:%s", t.N, place, kindText(t.TicketType), t.Status, money(t.PriceMinor, t.RefundedMinor)))
+	}
+	for _, f := range k.Refunds {
+		w = append(w, fmt.Sprintf("%s=%s:%d", nameOf(f.ID), f.Status, f.AmountMinor))
+	}
+	return strings.Join(w, " ")
+}
+
+func tasksText(did *Changes) string {
+	var w []string
+	for _, t := range did.Tasks {
+		text := string(t.Kind)
+		switch {
+		case t.Kind == TaskMail:
+			text += " " + t.Mail + " " + nameOf(t.BookingID)
+		case t.RefundID != uuid.Nil:
+			text += " " + nameOf(t.RefundID)
+		case !t.At.IsZero():
+			text += " " + since(t.At)
+		}
+		w = append(w, text)
+	}
+	for _, id := range did.Hurried {
+		w = append(w, "hurry "+nameOf(id))
+	}
+	if w == nil {
+		return "nothing"
+	}
+	return strings.Join(w, "; ")
 }
 
 // changeText writes a log row down: version.n, type, actor, reason, what it is
@@ -369,6 +599,17 @@ func changeText(c Change) string {
 	if c.BlockID != uuid.Nil {
 		w = append(w, nameOf(c.BlockID))
 	}
+	for _, id := range []uuid.UUID{c.BookingID, c.PaymentID, c.RefundID} {
+		if id != uuid.Nil {
+			w = append(w, nameOf(id))
+		}
+	}
+	for _, id := range c.TicketIDs {
+		w = append(w, nameOf(id))
+	}
+	if c.AmountMinor != 0 {
+		w = append(w, fmt.Sprint(c.AmountMinor))
+	}
 	if c.Before != c.After {
 		w = append(w, c.Before+">"+c.After)
 	}
@@ -376,7 +617,11 @@ func changeText(c Change) string {
 		w = append(w, fmt.Sprintf("%s=%c", seatNames[no], c.SeatStates[i]))
 	}
 	for i, no := range c.AreaNos {
-		w = append(w, fmt.Sprintf("%s%+d", areaNames[no], c.AreaUnits[i]))
+		units := fmt.Sprintf("%s%+d", areaNames[no], c.AreaUnits[i])
+		if c.AreaBooked != nil && c.AreaBooked[i] != 0 {
+			units += fmt.Sprintf("%+db", c.AreaBooked[i])
+		}
+		w = append(w, units)
 	}
 	if !c.ExpiresAt.IsZero() {
 		w = append(w, "until "+since(c.ExpiresAt))

@@ -66,7 +66,10 @@ func (b *batch) issue(k *Booking, r *Reservation, reason Reason) {
 
 // void takes tickets back: their places are free, or blocked again.
 func (b *batch) void(k *Booking, r *Reservation, tickets []*Ticket, reason Reason) {
-	c := Change{Type: TicketVoidChange, Reason: reason, BookingID: k.ID, ReservationID: r.ID, Before: string(TicketValid), After: string(TicketVoid)}
+	c := Change{Type: TicketVoidChange, Reason: reason, BookingID: k.ID, ReservationID: r.ID, Before: string(tickets[0].Status), After: string(TicketVoid)}
+	if slices.ContainsFunc(tickets, func(t *Ticket) bool { return t.Status != tickets[0].Status }) {
+		c.Before = "" // some valid, some used
+	}
 	var back []AreaLine
 	for _, t := range tickets {
 		b.changeTicket(t)
@@ -141,11 +144,10 @@ func (c *CheckIn) decide(b *batch) *Error {
 	if k == nil || b.alien() {
 		return Refuse(CodeNotFound, "There is no such ticket.")
 	}
-	i := slices.IndexFunc(k.Tickets, func(t *Ticket) bool { return t.ID == c.TicketID })
-	if i < 0 {
+	t := k.ticket(c.TicketID)
+	if t == nil {
 		return Refuse(CodeNotFound, "There is no such ticket.")
 	}
-	t := k.Tickets[i]
 	b.out.BookingID, b.out.ID = k.ID, t.ID
 	if s := b.Scans[c.ScanID]; s != nil {
 		if s.TicketID != t.ID {
@@ -169,8 +171,8 @@ func (c *CheckIn) decide(b *batch) *Error {
 	case s.Offline && s.At.Before(t.UsedAt):
 		// This one was first; the other, let in later, should not have been.
 		if first := b.Scans[t.UsedScan]; first != nil {
-			first.Result, first.ShouldNot = ScanAlreadyUsed, true
-			first.FirstAt, first.FirstGate = s.At, s.Gate
+			// Its result stays what the gate was told, and is told again.
+			first.ShouldNot, first.FirstAt, first.FirstGate = true, s.At, s.Gate
 			if !slices.Contains(b.did.Scans, first) {
 				b.did.Scans = append(b.did.Scans, first)
 			}

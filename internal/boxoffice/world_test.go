@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,7 +23,29 @@ func id(name string) (u uuid.UUID) {
 	return u
 }
 
-func nameOf(u uuid.UUID) string { return string(bytes.TrimRight(u[:], "\x00")) }
+func nameOf(u uuid.UUID) string {
+	if name, ok := derived.Load(u); ok {
+		return name.(string)
+	}
+	return string(bytes.TrimRight(u[:], "\x00"))
+}
+
+// derived are the names of derived ids: k1.2 is the second ticket of k1,
+// p1/unapplied a refund of p1 for a cause. They are the same in every test.
+var derived sync.Map
+
+func ticketID(booking string, n int) uuid.UUID {
+	u := DerivedID(id(booking), fmt.Sprint("ticket ", n))
+	derived.Store(u, fmt.Sprint(booking, ".", n))
+	return u
+}
+
+func refundID(name string) uuid.UUID {
+	payment, cause, _ := strings.Cut(name, "/")
+	u := DerivedID(id(payment), cause)
+	derived.Store(u, name)
+	return u
+}
 
 // The plans of one hall. Seats keep their numbers from plan to plan, and a
 // seat's number is not its place in the document.
@@ -86,12 +110,20 @@ type database struct {
 	reservations map[uuid.UUID]Reservation
 	blocks       map[uuid.UUID]NewBlock
 	receipts     map[KeyID]savedReceipt
+	bookings     map[uuid.UUID]Booking // without what belongs to them
+	payments     map[uuid.UUID]Payment
+	refunds      map[uuid.UUID]Refund
+	tickets      map[uuid.UUID]Ticket
+	scans        map[uuid.UUID]Scan
+	people       map[uuid.UUID]People
 	log          []Change
 	foreign      map[int32]bool // rows that somebody outside the lanes has locked
 
 	// What somebody knows who has read nothing but the log.
-	seen      map[int32]byte
-	seenUnits map[int32]int
+	seen       map[int32]byte
+	seenUnits  map[int32]int
+	seenBooked map[int32]int
+	told       map[uuid.UUID]string // statuses
 }
 
 type savedReceipt struct {
@@ -117,7 +149,9 @@ func newDatabase(t tester) *database {
 		},
 		seats: map[int32]SeatRow{}, areas: map[int32]AreaRow{}, reservations: map[uuid.UUID]Reservation{},
 		blocks: map[uuid.UUID]NewBlock{}, receipts: map[KeyID]savedReceipt{}, foreign: map[int32]bool{},
-		seen: map[int32]byte{}, seenUnits: map[int32]int{},
+		bookings: map[uuid.UUID]Booking{}, payments: map[uuid.UUID]Payment{}, refunds: map[uuid.UUID]Refund{},
+		tickets: map[uuid.UUID]Ticket{}, scans: map[uuid.UUID]Scan{}, people: map[uuid.UUID]People{},
+		seen: map[int32]byte{}, seenUnits: map[int32]int{}, seenBooked: map[int32]int{}, told: map[uuid.UUID]string{},
 	}
 	for _, s := range hallPlan.Seats {
 		d.seats[s.No] = SeatRow{No: s.No, State: 'a'}
@@ -130,11 +164,30 @@ func newDatabase(t tester) *database {
 	return d
 }
 
-// book makes a booking out of nothing: a consumed reservation.
+// book makes a booking out of nothing: a consumed reservation, and tickets
+// that cost nothing.
 func (d *database) book(name, customer string, seats []SeatWant, areas []AreaWant) {
-	r := Reservation{ID: id(name), CustomerID: customer, Status: ReservationConsumed, BookingID: id("booking-" + name), CreatedAt: noon, ExpiresAt: noon.Add(time.Minute)}
+	booking := "booking-" + name
+	r := Reservation{
+		ID: id(name), CustomerID: customer, Status: ReservationConsumed, BookingID: id(booking),
+		CreatedAt: noon, ExpiresAt: noon.Add(time.Minute), ClosedAt: noon, Currency: "EUR",
+	}
+	k := Booking{
+		ID: r.BookingID, Reference: booking, ReservationID: r.ID, CustomerID: customer, Status: BookingConfirmed,
+		Currency: "EUR", CreatedAt: noon, ConfirmedAt: noon,
+	}
+	n := 0
+	ticket := func(seat, area int32, kind string) {
+		n++
+		t := Ticket{
+			ID: ticketID(booking, n), BookingID: k.ID, N: n, SeatNo: seat, AreaNo: area, TicketType: kind,
+			Status: TicketValid, IssuedAt: noon,
+		}
+		d.tickets[t.ID], d.told[t.ID] = t, string(t.Status)
+	}
 	for _, s := range seats {
 		r.Seats = append(r.Seats, SeatLine{No: s.No, TicketType: s.TicketType})
+		ticket(s.No, -1, s.TicketType)
 		d.seats[s.No] = SeatRow{No: s.No, State: 'b', ReservationID: r.ID}
 		d.seen[s.No] = 'b'
 	}
@@ -143,18 +196,51 @@ func (d *database) book(name, customer string, seats []SeatWant, areas []AreaWan
 		row := d.areas[a.No]
 		row.Booked += a.Quantity
 		d.areas[a.No] = row
-		d.seenUnits[a.No] += a.Quantity
+		d.seenBooked[a.No] += a.Quantity
+		for range a.Quantity {
+			ticket(-1, a.No, a.TicketType)
+		}
 	}
-	d.reservations[r.ID] = r
+	d.reservations[r.ID], d.told[r.ID] = r, string(r.Status)
+	d.bookings[k.ID], d.told[k.ID] = k, string(k.Status)
 }
 
 // decide works a batch as the store does: load, decide, save.
 func (d *database) decide(now time.Time, cmds ...Command) ([]Outcome, *Changes) {
 	d.t.Helper()
-	outcomes, did := Decide(d.load(now, cmds), cmds)
+	st := d.load(now, cmds)
+	outcomes, did := Decide(st, cmds)
+	if !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err == nil && !o.Replayed }) {
+		d.unchanged(did)
+	}
 	d.save(now, did)
 	d.check(did)
+	for customer, places := range d.places(now) {
+		if st.Places[customer] != places {
+			d.t.Fatalf("%s has %d places, the rules count %d", customer, places, st.Places[customer])
+		}
+	}
 	return outcomes, did
+}
+
+// unchanged refuses any change by commands that were all refused.
+func (d *database) unchanged(did *Changes) {
+	d.t.Helper()
+	if did.Writes() || len(did.Seats)+len(did.Areas)+len(did.Placed)+len(did.Updated)+len(did.Ends)+len(did.Hurried) > 0 || did.Terms != nil {
+		d.t.Fatalf("what was refused changed something: %+v", did)
+	}
+}
+
+// places counts the places that each customer has: of live holds, and of
+// bookings without those whose tickets are void.
+func (d *database) places(now time.Time) map[string]int {
+	n := map[string]int{}
+	for _, r := range d.reservations {
+		if r.Status == ReservationConsumed || r.Status == ReservationActive && now.Before(r.ExpiresAt) {
+			n[r.CustomerID] += r.Places() - r.CancelledPlaces
+		}
+	}
+	return n
 }
 
 // due lists the overdue holds, the oldest first.
@@ -179,7 +265,8 @@ func (d *database) load(now time.Time, cmds []Command) State {
 	st := State{
 		Terms: d.terms, Now: now, Version: d.version, EverHeld: len(d.reservations) > 0,
 		Seats: map[int32]*SeatRow{}, Areas: map[int32]*AreaRow{}, Reservations: map[uuid.UUID]*Reservation{},
-		Places: map[string]int{}, Blocks: map[uuid.UUID]bool{}, Receipts: map[KeyID]Remembered{},
+		Places: d.places(now), Blocks: map[uuid.UUID]bool{}, Receipts: map[KeyID]Remembered{},
+		Bookings: map[uuid.UUID]*Booking{}, Scans: map[uuid.UUID]*Scan{},
 	}
 	for no, a := range d.areas {
 		st.Areas[no] = &a
@@ -194,8 +281,23 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			}
 		}
 	}
-	var named []uuid.UUID
+	var named, bookings, scans []uuid.UUID
 	units, expire, all := map[int32]int{}, 0, false
+	late := func(reservation, booking uuid.UUID) {
+		named, bookings = append(named, reservation), append(bookings, booking)
+		r := d.reservations[reservation]
+		if r.StatusAt(now) == ReservationConsumed {
+			return
+		}
+		for _, s := range r.Seats {
+			if row := d.seats[s.No]; row.State == 'h' && !row.HeldUntil.After(now) {
+				named = append(named, row.ReservationID)
+			}
+		}
+		for _, l := range r.Areas {
+			units[l.No] += l.Quantity
+		}
+	}
 	for i := range cmds {
 		switch do := cmds[i].Do.(type) {
 		case *PlaceReservation:
@@ -215,6 +317,25 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			named = append(named, do.ID)
 		case *ExpireReservations:
 			expire = 1e9 // not only do.Limit, so that two in a batch find what two batches would
+		case *BeginPayment:
+			named = append(named, do.ReservationID)
+		case *ConfirmReservation:
+			named = append(named, do.ReservationID)
+		case *SettlePayment:
+			late(do.ReservationID, do.BookingID)
+		case *RecordRefund:
+			late(do.ReservationID, do.BookingID)
+		case *CancelBooking:
+			named, bookings = append(named, do.ReservationID), append(bookings, do.BookingID)
+		case *SettleRefund:
+			bookings = append(bookings, do.BookingID)
+		case *RetryRefund:
+			bookings = append(bookings, do.BookingID)
+		case *GiveBack:
+			bookings = append(bookings, do.BookingID)
+		case *CheckIn:
+			bookings = append(bookings, do.BookingID)
+			scans = append(scans, do.ScanID, d.tickets[do.TicketID].UsedScan)
 		case *BlockSeats:
 			want(do.Seats)
 		case *UnblockSeats:
@@ -260,6 +381,7 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			continue
 		}
 		st.Reservations[id] = &r
+		bookings = append(bookings, r.BookingID)
 		for _, s := range r.Seats {
 			if row, ok := d.seats[s.No]; ok && st.Seats[s.No] == nil {
 				st.Seats[s.No] = &row
@@ -273,9 +395,14 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			row.Holder = HolderOf(d.reservations[row.ReservationID].CustomerID)
 		}
 	}
-	for _, r := range d.reservations {
-		if r.Status == ReservationConsumed || r.Status == ReservationActive && now.Before(r.ExpiresAt) {
-			st.Places[r.CustomerID] += r.Places()
+	for _, id := range bookings {
+		if k := d.booking(id); k != nil {
+			st.Bookings[id] = k
+		}
+	}
+	for _, id := range scans {
+		if s, ok := d.scans[id]; ok {
+			st.Scans[id] = &s
 		}
 	}
 	for k, saved := range d.receipts {
@@ -284,6 +411,35 @@ func (d *database) load(now time.Time, cmds []Command) State {
 		st.Receipts[k] = Remembered{saved.fingerprint, &r}
 	}
 	return st
+}
+
+// booking reads a booking whole, or nil.
+func (d *database) booking(id uuid.UUID) *Booking {
+	k, ok := d.bookings[id]
+	if !ok {
+		return nil
+	}
+	for _, p := range d.payments {
+		if p.BookingID == id {
+			k.Payments = append(k.Payments, &p)
+		}
+	}
+	for _, f := range d.refunds {
+		if f.BookingID == id {
+			k.Refunds = append(k.Refunds, &f)
+		}
+	}
+	for _, t := range d.tickets {
+		if t.BookingID == id {
+			k.Tickets = append(k.Tickets, &t)
+		}
+	}
+	slices.SortFunc(k.Payments, func(x, y *Payment) int { return bytes.Compare(x.ID[:], y.ID[:]) })
+	slices.SortFunc(k.Refunds, func(x, y *Refund) int {
+		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(nameOf(x.ID), nameOf(y.ID)))
+	})
+	slices.SortFunc(k.Tickets, func(x, y *Ticket) int { return cmp.Compare(x.N, y.N) })
+	return &k
 }
 
 func (d *database) save(now time.Time, did *Changes) {
@@ -344,11 +500,14 @@ func (d *database) save(now time.Time, did *Changes) {
 		d.areas[a.No] = row
 	}
 	write := func(r *Reservation, old *Reservation) {
-		if old != nil && old.Status != ReservationActive && old.Status != r.Status {
+		if old != nil && old.Status != ReservationActive && old.Status != r.Status && (old.Status != ReservationExpired || r.Status != ReservationConsumed) {
 			fail("reservation %s came back from %s as %s", nameOf(r.ID), old.Status, r.Status)
 		}
 		if (r.Status == ReservationActive) != r.ClosedAt.IsZero() || r.Status == ReservationExpired && r.ClosedAt.Before(r.ExpiresAt) {
 			fail("reservation %s is %s, closed at %v", nameOf(r.ID), r.Status, r.ClosedAt)
+		}
+		if r.CancelledPlaces < 0 || r.CancelledPlaces > r.Places() {
+			fail("reservation %s has %d places, %d cancelled", nameOf(r.ID), r.Places(), r.CancelledPlaces)
 		}
 		if r.Places() < 1 || !slices.IsSortedFunc(r.Seats, compareSeatLines) || !slices.IsSortedFunc(r.Areas, compareAreaLines) {
 			fail("reservation %s has %v %v", nameOf(r.ID), r.Seats, r.Areas)
@@ -374,6 +533,7 @@ func (d *database) save(now time.Time, did *Changes) {
 		}
 		write(r, nil)
 	}
+	d.saveBookings(did, fail)
 	for _, b := range did.Blocks {
 		d.blocks[b.ID] = b
 	}
@@ -400,8 +560,8 @@ func (d *database) save(now time.Time, did *Changes) {
 		if got := [2]int64{c.Version, int64(c.N)}; got != want || !c.At.Equal(now) {
 			fail("log row %d.%d at %v, want %d.%d", c.Version, c.N, c.At, want[0], want[1])
 		}
-		if !slices.IsSorted(c.SeatNos) || !slices.IsSorted(c.AreaNos) || len(c.SeatNos) != len(c.SeatStates) || len(c.AreaNos) != len(c.AreaUnits) {
-			fail("log row %d.%d: %v %s %v %v", c.Version, c.N, c.SeatNos, c.SeatStates, c.AreaNos, c.AreaUnits)
+		if !slices.IsSorted(c.SeatNos) || !slices.IsSorted(c.AreaNos) || len(c.SeatNos) != len(c.SeatStates) || len(c.AreaNos) != len(c.AreaUnits) || c.AreaBooked != nil && len(c.AreaNos) != len(c.AreaBooked) {
+			fail("log row %d.%d: %v %s %v %v %v", c.Version, c.N, c.SeatNos, c.SeatStates, c.AreaNos, c.AreaUnits, c.AreaBooked)
 		}
 		d.log = append(d.log, c)
 		d.read(c)
@@ -419,7 +579,11 @@ func (d *database) read(c Change) {
 	}
 	for i, no := range c.AreaNos {
 		d.seenUnits[no] += int(c.AreaUnits[i])
+		if c.AreaBooked != nil {
+			d.seenBooked[no] += int(c.AreaBooked[i])
+		}
 	}
+	d.hear(c)
 	if c.Type == ShowChanged {
 		maps.DeleteFunc(d.seen, func(no int32, _ byte) bool { return d.terms.Plan.Seat(no) == nil })
 		for _, s := range d.terms.Plan.Seats {
@@ -438,7 +602,16 @@ func (d *database) check(did *Changes) {
 		if r.Status != ReservationActive && r.Status != ReservationConsumed {
 			continue
 		}
+		void := map[[2]int32]int{}
+		for _, t := range d.tickets {
+			if t.BookingID == r.BookingID && t.Status == TicketVoid {
+				void[[2]int32{t.SeatNo, t.AreaNo}]++
+			}
+		}
 		for _, s := range r.Seats {
+			if void[[2]int32{s.No, -1}] > 0 {
+				continue
+			}
 			if other, taken := owners[s.No]; taken {
 				d.t.Fatalf("seat %s has two owners: %s and %s", seatNames[s.No], nameOf(other), nameOf(r.ID))
 			}
@@ -456,6 +629,13 @@ func (d *database) check(did *Changes) {
 			}
 			units[a.No] = u
 		}
+		for place, n := range void {
+			if place[1] >= 0 {
+				u := units[place[1]]
+				u[1] -= n
+				units[place[1]] = u
+			}
+		}
 	}
 	if d.terms.Plan != nil && len(d.seats) != len(d.terms.Plan.Seats) {
 		d.t.Fatalf("%d seats, the plan has %d", len(d.seats), len(d.terms.Plan.Seats))
@@ -472,10 +652,11 @@ func (d *database) check(did *Changes) {
 		if u := units[no]; a.Held != u[0] || a.Booked != u[1] || a.Held+a.Booked > a.Capacity {
 			d.t.Fatalf("area %s has %+v, the reservations say %v", a.Name, a, u)
 		}
-		if d.seenUnits[no] != a.Held+a.Booked {
-			d.t.Fatalf("area %s has %d+%d taken, the log says %d", a.Name, a.Held, a.Booked, d.seenUnits[no])
+		if d.seenUnits[no] != a.Held || d.seenBooked[no] != a.Booked {
+			d.t.Fatalf("area %s has %d+%d taken, the log says %d+%d", a.Name, a.Held, a.Booked, d.seenUnits[no], d.seenBooked[no])
 		}
 	}
+	d.checkMoney()
 }
 
 func (d *database) must(err error) {

@@ -74,7 +74,7 @@ type house struct {
 	mails   *mail.Drop
 	setup   setup
 
-	works   func()                    // begins to work jobs, once
+	works   func()                       // begins to work jobs, once
 	receive atomic.Pointer[http.Handler] // of webhooks; nil: the house's own
 	mu      sync.Mutex
 	heard   []int // what webhooks were answered
@@ -347,6 +347,89 @@ func (h *house) bought(customer, token string, seats ...int) *store.BookingView 
 	return res.Booking
 }
 
+// forgotten buys seats for a customer who goes away, from a process that then
+// forgets all about it: the charge is sent, and its answer thrown away.
+func (h *house) forgotten(customer, token string, seats ...int) (booking uuid.UUID) {
+	h.t.Helper()
+	begun, err := h.store.BeginBooking(h.ctx, buyer(customer), new(fixture.Key()), h.hold(customer, seats...).ID, begin(customer))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.send(begun.PaymentID, token)
+	return begun.BookingID
+}
+
+// send sends a payment that has begun to the gateway, and nothing else.
+func (h *house) send(id uuid.UUID, token string) {
+	h.t.Helper()
+	p, err := h.store.PaymentPlace(h.ctx, id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_, _ = h.pays.Charge(h.ctx, payment.Charge{
+		PaymentID: id, BookingID: p.BookingID, ShowID: p.ShowID, Reference: p.Reference, Method: "card", Token: token,
+		AmountMinor: p.AmountMinor, Currency: p.Currency, Until: p.HoldEnds,
+	})
+}
+
+func begin(customer string) store.BeginRequest {
+	return store.BeginRequest{Gateway: "sandbox", Method: "card", Buyer: new(who(customer))}
+}
+
+// cancelled gives a booking back without telling the gateway of anything.
+func (h *house) cancelled(customer string, booking uuid.UUID) {
+	h.t.Helper()
+	if _, err := h.store.CancelBooking(h.ctx, buyer(customer), new(fixture.Key()), booking, store.CancelRequest{}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// another makes a show like the house's own.
+func (h *house) another() uuid.UUID {
+	h.t.Helper()
+	plan, err := h.store.ReadPlan(h.ctx, h.PlanID, boxoffice.DefaultOrganisationID, true)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	n := store.NewShow{
+		Organisation: boxoffice.DefaultOrganisationID, EventID: h.EventID, PlanID: h.PlanID,
+		StartsAt: time.Now().Add(30 * 24 * time.Hour), Currency: "EUR", Publish: true,
+	}
+	for _, c := range plan.Categories {
+		n.Prices = append(n.Prices, store.Price{Category: c.Name, AmountMinor: fixture.FrontPrice})
+	}
+	if h.setup.show.Edit != nil {
+		h.setup.show.Edit(&n)
+	}
+	made, _, err := h.store.CreateShow(h.ctx, fixture.Staff, fixture.Key(), n)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return made.ShowID
+}
+
+// policy is a house whose shows let buyers cancel until so many minutes before
+// the start, for so many percent of the price.
+func policy(minutes, percent int) func(*setup) {
+	return edited(func(n *store.NewShow) {
+		n.Facts.Cancellation = &boxoffice.Cancellation{UntilMinutesBeforeStart: minutes, RefundPercent: percent}
+	})
+}
+
+func edited(edit func(*store.NewShow)) func(*setup) {
+	return func(s *setup) {
+		before := s.show.Edit
+		s.show.Edit = func(n *store.NewShow) {
+			if before != nil {
+				before(n)
+			}
+			edit(n)
+		}
+	}
+}
+
+func seats(n int) func(*setup) { return func(s *setup) { s.show.Seats = n } }
+
 func (h *house) booking(id uuid.UUID) *store.BookingView {
 	h.t.Helper()
 	v, err := h.store.ReadBooking(h.ctx, uuid.Nil, "", id)
@@ -389,7 +472,12 @@ func (h *house) charges() (list []sandbox.Payment) {
 // settle settles a payment at the gateway, as time would have done.
 func (h *house) settle(id uuid.UUID) {
 	h.t.Helper()
-	if err := h.gateway.Settle(h.at(id).ID); err != nil {
+	h.settled(h.at(id).ID)
+}
+
+func (h *house) settled(gatewayID string) {
+	h.t.Helper()
+	if err := h.gateway.Settle(gatewayID); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -506,6 +594,22 @@ func (h *house) passTime() {
 	        select pg_notify(current_schema() || '.river_insert', json_build_object('queue', queue)::text) from (select distinct queue from due) q`)
 }
 
+// passTimeThere settles at the gateway what settles by itself after a while.
+func (h *house) passTimeThere() {
+	h.t.Helper()
+	ledger := h.gateway.Ledger()
+	for _, p := range ledger.Payments {
+		if p.State == sandbox.Processing {
+			h.settled(p.ID)
+		}
+	}
+	for _, re := range ledger.Refunds {
+		if re.State == sandbox.Pending {
+			h.settled(re.ID)
+		}
+	}
+}
+
 // unrest says what is still under way; "": nothing.
 func (h *house) unrest() string {
 	var what []string
@@ -532,6 +636,17 @@ func (h *house) unrest() string {
 	return strings.Join(what, "\n")
 }
 
+// working says whether something is under way in the house, whatever the
+// gateway has still to tell.
+func (h *house) working() bool {
+	for line := range strings.Lines(h.unrest()) {
+		if !strings.HasPrefix(line, "webhook") {
+			return true
+		}
+	}
+	return false
+}
+
 // rest works jobs and lets time pass until nothing is under way any more.
 func (h *house) rest() {
 	h.t.Helper()
@@ -542,6 +657,7 @@ func (h *house) rest() {
 			h.t.Fatalf("the house does not come to rest:\n%s", h.unrest())
 		}
 		h.passTime()
+		h.passTimeThere()
 		time.Sleep(20 * time.Millisecond) // only so as not to keep a processor busy with asking
 	}
 }
@@ -554,7 +670,7 @@ type entry struct {
 	Amount   int64
 	Refunded int64
 	Currency string
-	Applied  bool // to its booking
+	Applied  bool  // to its booking
 	Kept     int64 // what its booking's tickets cost less what was given back for them
 }
 

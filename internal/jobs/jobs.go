@@ -53,7 +53,7 @@ const (
 
 	choresMax   = 2  // chores at the same time
 	paymentsMax = 32 // jobs that wait for gateways, each mostly without a connection
-	mailMax     = 8
+	mailMax     = 2  // printing tickets costs processor time that buyers need more
 )
 
 // Config is what the jobs work with.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -41,6 +42,7 @@ type Sandbox struct {
 	client *http.Client
 	slots  chan struct{} // one for each webhook on its way
 	wake   chan struct{} // tells Run that there is something to take
+	deaf   atomic.Bool   // the last webhook was not taken
 
 	mu      sync.Mutex
 	ledger  *ledger

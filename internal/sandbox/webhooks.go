@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -107,13 +108,18 @@ func (s *Sandbox) insist(ctx context.Context, e *event) {
 		}
 		status, err := s.attempt(ctx, e)
 		if err == nil && taken(status) {
+			s.deaf.Store(false)
 			s.delivered(e)
 			return
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		s.log.Warn("webhook not taken", "event", e.ID, "type", e.Type, "status", status, "error", err, "again_in", wait)
+		level := slog.LevelDebug
+		if !s.deaf.Swap(true) {
+			level = slog.LevelWarn // the first of perhaps thousands
+		}
+		s.log.Log(ctx, level, "webhook not taken", "event", e.ID, "type", e.Type, "status", status, "error", err, "again_in", wait)
 		if !pause(ctx, wait) {
 			return
 		}

@@ -5,7 +5,8 @@
 select e.title, r.reservation_id, r.customer_id, r.staff,
        seats.labels as seats, areas.units as areas, r.places, r.total_minor, r.currency,
        case when r.expires_at > r.now then 'held' else 'overdue' end as status,
-       r.created_at, r.expires_at, round(extract(epoch from r.expires_at - r.now))::int as seconds_left, r.show_id
+       r.created_at, r.expires_at, round(extract(epoch from r.expires_at - r.now))::int as seconds_left,
+       k.reference as booking, p.payment_id is not null as being_paid, r.show_id
   from (select r.*, s.event_id, s.plan_id, greatest(clock_timestamp(), h.changed_at) as now
           from shows s
           join show_heads h using (show_id)
@@ -15,6 +16,8 @@ select e.title, r.reservation_id, r.customer_id, r.staff,
          order by r.expires_at, r.reservation_id
          limit case when coalesce(current_setting('rowlock.show', true), '') = '' then 1000 end) r
   join events e using (event_id)
+  left join bookings k on k.show_id = r.show_id and k.booking_id = r.booking_id
+  left join payments p on p.show_id = k.show_id and p.booking_id = k.booking_id and p.status = 'pending'
   left join lateral (
     select array_agg(p.label order by p.position) as labels
       from plan_seats p where p.plan_id = r.plan_id and p.seat_no = any (r.seat_nos)) seats on true

@@ -244,7 +244,8 @@ with known(type, before_status, after_status) as (values
   ('refund.created', '', 'pending'), ('refund.created', 'failed', 'pending'), ('refund.failed', 'pending', 'failed'),
   ('refund.failed', 'succeeded', 'failed'), ('refund.succeeded', '', 'succeeded'), ('refund.succeeded', 'pending', 'succeeded'),
   ('refund.succeeded', 'failed', 'succeeded'),
-  ('ticket.issued', '', 'valid'), ('ticket.used', 'valid', 'used'), ('ticket.void', 'valid', 'void'),
+  ('ticket.issued', '', 'valid'), ('ticket.used', 'valid', 'used'), ('ticket.void', 'valid', 'void'), ('ticket.void', 'used', 'void'),
+  ('ticket.void', '', 'void'), -- some were valid, some used
   ('place.blocked', 'available', 'blocked'), ('place.unblocked', 'blocked', 'available'),
   ('show.published', 'draft', 'on_sale'), ('show.paused', 'on_sale', 'paused'), ('show.resumed', 'paused', 'on_sale'),
   ('show.cancelled', 'draft', 'cancelled'), ('show.cancelled', 'on_sale', 'cancelled'), ('show.cancelled', 'paused', 'cancelled'),
@@ -524,7 +525,8 @@ select p.show_id, p.booking_id, p.payment_id, k.status as status_of_booking, p.a
 select f.show_id, f.booking_id, f.refund_id, p.gateway, f.reason, f.amount_minor, f.currency, f.attempt, f.settled_at, f.failure
   from refunds f
   join payments p on p.show_id = f.show_id and p.payment_id = f.payment_id
- where f.status = 'failed' and p.refunded_minor + f.amount_minor <= p.amount_minor;
+ where f.status = 'failed' and f.cause not like 'dispute:%' -- that was won
+   and p.refunded_minor + f.amount_minor <= p.amount_minor;
 
 -- name: what_is_refunded_is_the_sum_of_the_refunds
 -- Of a payment, of a booking and of each ticket: refunds on their way count, refused ones do not.
@@ -639,19 +641,19 @@ having count(*) > 1;
 -- One head a ticket: who came later was let in by a device without a line, or not at all.
 select show_id, ticket_id, t.status, t.used_at, t.used_scan, s.scan_id, s.at, s.gate
   from (select show_id, ticket_id, status, used_at, used_scan, coalesce(used_gate, '') as gate from tickets where used_at is not null) t
-  full join (select show_id, ticket_id, scan_id, at, gate from scans where result = 'admitted') s using (show_id, ticket_id)
+  full join (select show_id, ticket_id, scan_id, at, gate from scans where admitted and not should_not) s using (show_id, ticket_id)
  where t.used_scan is distinct from s.scan_id or t.used_at <> s.at or t.gate <> s.gate or t.status = 'valid';
 
 -- name: a_scan_says_what_its_ticket_says
--- Void wins over used; what should not have been admitted is marked, and nothing else.
+-- Void wins over used; who was let in after another is marked, as soon as that is known.
 select s.show_id, s.scan_id, s.ticket_id, t.status, s.result, s.admitted, s.should_not, s.at, s.first_at, t.used_at
   from scans s
   left join tickets t on t.show_id = s.show_id and t.ticket_id = s.ticket_id
  where t.ticket_id is null
     or s.admitted <> (s.result = 'admitted' or s.should_not)
-    or (s.result = 'admitted' and s.should_not)
     or (s.result = 'void' and t.status <> 'void')
-    or (s.result = 'already_used' and (t.used_at is null or t.used_at > s.at or s.first_at is null or s.first_at > s.at));
+    or (s.result = 'already_used' or (s.result = 'admitted' and s.should_not))
+       and (t.used_at is null or t.used_at > s.at or s.first_at is null or s.first_at > s.at);
 
 -- name: what_is_personal_belongs_to_a_booking_of_the_same_customer
 -- Or forgetting the customer would leave it behind.

@@ -20,12 +20,20 @@ with asked as (
 )
 select t.at, t.version, t.what,
        case t.state when 'a' then 'available' when 'h' then 'held' when 'b' then 'booked' when 'x' then 'blocked' end as state,
-       t.until, t.actor, t.reason, t.reservation_id, r.customer_id, t.block_id
+       t.until, t.actor, t.reason, k.reference as booking, t.reservation_id, r.customer_id, t.block_id
   from (select c.show_id, c.at, c.version, c.n, c.type as what,
                substr(c.seat_states, array_position(c.seat_nos, a.seat_no), 1) as state,
                c.expires_at as until, c.actor, c.reason, c.reservation_id, c.block_id
           from asked a
           join changes c on c.show_id = a.show_id and c.seat_nos @> array[a.seat_no]
+        union all
+        -- Who came with a ticket for it, when that became known.
+        select s.show_id, s.recorded_at, null, null, 'scan: ' || s.result || coalesce(', ' || nullif(s.gate, ''), ''),
+               null, null, null, case when s.should_not then 'should not have been let in' end, k.reservation_id, null
+          from asked a
+          join tickets i on i.show_id = a.show_id and i.seat_no = a.seat_no
+          join bookings k on k.show_id = i.show_id and k.booking_id = i.booking_id
+          join scans s on s.show_id = i.show_id and s.ticket_id = i.ticket_id
         union all
         select s.show_id, a.now, null, null,
                case when s.state = 'h' and s.held_until <= a.now then 'now: the hold is over and not closed yet' else 'now' end,
@@ -33,4 +41,5 @@ select t.at, t.version, t.what,
           from asked a
           join show_seats s on s.show_id = a.show_id and s.seat_no = a.seat_no) t
   left join reservations r on r.show_id = t.show_id and r.reservation_id = t.reservation_id
- order by t.version, t.n;
+  left join bookings k on k.show_id = r.show_id and k.booking_id = r.booking_id
+ order by t.what like 'now%', t.at, t.version, t.n;
