@@ -69,5 +69,5 @@ prove: build ## ask the database of make run, or DATABASE_URL, whether any rule 
 	@bin/rowlock prove
 
 .PHONY: ops
-ops: build ## ops queries: make ops lists them, make ops Q=holds_by_show SHOW=… runs one; also SEAT=…, RESERVATION=…
-	@bin/rowlock ops $(Q) $(if $(SHOW),--show='$(SHOW)') $(if $(SEAT),--seat='$(SEAT)') $(if $(RESERVATION),--reservation='$(RESERVATION)') $(ARGS)
+ops: build ## ops queries: make ops lists them, make ops Q=holds_by_show SHOW=… runs one; also SEAT=…, RESERVATION=…, BOOKING=…
+	@bin/rowlock ops $(Q) $(if $(SHOW),--show='$(SHOW)') $(if $(SEAT),--seat='$(SEAT)') $(if $(RESERVATION),--reservation='$(RESERVATION)') $(if $(BOOKING),--booking='$(BOOKING)') $(ARGS)

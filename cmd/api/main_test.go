@@ -200,6 +200,7 @@ func production(db *pgtest.DB) map[string]string {
 	return map[string]string{
 		"DATABASE_URL": db.URL(store.RoleApp), "DATABASE_LANE_URL": db.URL(store.RoleLane),
 		"SESSION_SECRET": "0123456789abcdef0123456789abcdef", "LOG_FORMAT": "text",
+		"TICKET_KEYS": strings.Repeat("0123456789abcdef", 4),
 	}
 }
 

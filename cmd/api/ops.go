@@ -59,7 +59,7 @@ that role's, or rowlock run is running.`,
 			if *value == "" {
 				continue
 			}
-			if _, err := uuid.Parse(*value); err != nil && name != "seat" { // a seat may be named by its label
+			if _, err := uuid.Parse(*value); err != nil && name != "seat" && name != "booking" { // those may be named by label and reference
 				return usageError{fmt.Errorf("--%s: %q is no id", name, *value)}
 			}
 			params[name] = *value

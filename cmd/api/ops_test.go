@@ -51,13 +51,15 @@ func TestOpsRunsEveryQueryAsTheOpsRole(t *testing.T) {
 				args = append(args, "--show="+made.ID.String())
 			case "reservation":
 				args = append(args, "--reservation="+r.ID.String())
+			case "booking":
+				args = append(args, "--booking=CDEFGHJK")
 			case "seat":
 				args = append(args, "--seat="+made.Seats[0].Label)
 			default:
 				t.Errorf("%s: this test does not know what to ask about %s", q.Name, name)
 			}
 		}
-		if out := must(t, args...); !strings.Contains(out, "-+-") || !regexp.MustCompile(`\(\d+ rows?\)`).MatchString(out) {
+		if out := must(t, args...); !strings.Contains(out, "-+-") && q.Name != "booking_story" || !regexp.MustCompile(`\(\d+ rows?\)`).MatchString(out) {
 			t.Errorf("%s: %s", q.Name, out)
 		}
 		code, _, stderr := verb(t, "", "ops", q.Name, url) // with nothing named

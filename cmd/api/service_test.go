@@ -180,7 +180,7 @@ func TestServeRefusesToStart(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"WithoutADatabase":           {map[string]string{"SESSION_SECRET": "0123456789abcdef0123456789abcdef"}, "DATABASE_URL is not set"},
+		"WithoutADatabase":           {map[string]string{"SESSION_SECRET": "0123456789abcdef0123456789abcdef", "TICKET_KEYS": strings.Repeat("0123456789abcdef", 4)}, "DATABASE_URL is not set"},
 		"OnAPortThatIsTaken":         {with(production(db), "ADDR", taken.Addr().String()), "another program serves on " + taken.Addr().String()},
 		"AsSuperuserInProduction":    {with(production(db), "DATABASE_URL", db.URL("")), "is a superuser"},
 		"AsTheLaneOfAnOwner":         {with(production(db), "DATABASE_LANE_URL", db.URL(store.RoleOwner)), "owns the tables"},

@@ -49,7 +49,7 @@ func newLimiter(opts LimitOptions) *limiter {
 // left. The error is RATE_LIMITED.
 func (l *limiter) take(x *exchange, c *boxoffice.Caller) error {
 	perSecond, who := l.opts.PerSecond, c.Owner
-	if c.Kind == boxoffice.CallerAPIKey {
+	if c.Kind == boxoffice.CallerAPIKey || x.endpoint.busy {
 		perSecond = l.opts.KeyPerSecond
 	}
 	if perSecond <= 0 {
@@ -61,6 +61,9 @@ func (l *limiter) take(x *exchange, c *boxoffice.Caller) error {
 	}
 	if c.Anonymous() {
 		who = "address|" + addr.String()
+	}
+	if x.endpoint.busy {
+		who = "busy|" + who
 	}
 	size := max(int(math.Ceil(perSecond*burst.Seconds())), x.endpoint.weight)
 	bucket := l.buckets.take(who, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(perSecond), size) })

@@ -64,6 +64,9 @@ type Operation struct {
 	// Weight is how many ordinary requests it counts as in the rate limit; 0
 	// means 1.
 	Weight int
+	// Busy is for callers that speak for very many people, such as payment
+	// gateways: they may ask as often as an organisation's keys.
+	Busy bool
 	// Headers of a success that the output struct does not have as fields:
 	// name to description.
 	Headers map[string]string
@@ -92,6 +95,7 @@ type endpoint struct {
 	bodyMax   int64
 	bodyTypes []string
 	stream    bool
+	busy      bool
 	weight    int
 	seconds   prometheus.Observer
 }
@@ -200,7 +204,7 @@ func (op *Operation) keyed() bool {
 func (a *API) describe(op Operation, hasBody bool) huma.Operation {
 	ep := &endpoint{
 		id: op.ID, access: op.Access, scopes: op.Scopes, keyed: op.keyed(),
-		bodyMax: op.BodyMax, stream: op.Stream, weight: max(1, op.Weight),
+		bodyMax: op.BodyMax, stream: op.Stream, busy: op.Busy, weight: max(1, op.Weight),
 		seconds: a.metrics.RequestSeconds.WithLabelValues(op.ID),
 	}
 	if ep.bodyMax == 0 {

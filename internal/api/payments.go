@@ -44,7 +44,7 @@ func (a *API) registerPayments() {
 		Headers:     show,
 	}, a.retryRefund)
 	register(a, Operation{
-		ID: "receivePaymentEvent", Method: http.MethodPost, Path: "/webhooks/payments/{gateway}", Tag: "Operations", Access: Open, NoKey: true,
+		ID: "receivePaymentEvent", Method: http.MethodPost, Path: "/webhooks/payments/{gateway}", Tag: "Operations", Access: Open, NoKey: true, Busy: true,
 		Summary: "Take in a gateway's webhook",
 		Description: "For payment gateways only. The signature is checked over the bytes as they came; one that is not the gateway's is `401`, and nothing of it is kept. What is the gateway's is kept once, however often it comes, and answered at once; " +
 			"its effect is had here or, should that fail, by a job.",

@@ -127,10 +127,7 @@ func (c *SettlePayment) decide(b *batch) *Error {
 // succeed applies money that was taken to its booking, or gives it back.
 func (b *batch) succeed(k *Booking, r *Reservation, p *Payment) {
 	before := p.Status
-	b.changePayment(p)
-	p.Status, p.SettledAt, p.Next = PaymentSucceeded, b.Now, ""
-	b.logPayment(k, p, PaymentSucceededChange, before, ReasonGateway)
-
+	b.taken(k, p)
 	over := r.StatusAt(b.Now) == ReservationExpired
 	switch {
 	case k.Status != BookingPending && k.Status != BookingExpired:
@@ -168,6 +165,14 @@ func (b *batch) succeed(k *Booking, r *Reservation, p *Payment) {
 	b.task(Task{Kind: TaskMail, Mail: MailRefund, BookingID: k.ID, RefundID: DerivedID(p.ID, "unapplied")})
 }
 
+// taken notes that a gateway has taken the money.
+func (b *batch) taken(k *Booking, p *Payment) {
+	before := p.Status
+	b.changePayment(p)
+	p.Status, p.SettledAt, p.Next = PaymentSucceeded, b.Now, ""
+	b.logPayment(k, p, PaymentSucceededChange, before, ReasonGateway)
+}
+
 // endOf is what becomes of a hold that its booking does not need any more.
 func endOf(r *Reservation, now time.Time) ReservationStatus {
 	if r.Overdue(now) {
@@ -176,12 +181,18 @@ func endOf(r *Reservation, now time.Time) ReservationStatus {
 	return ReservationReleased
 }
 
-// fail notes that no money was taken: the hold goes back to its own end.
+// fail notes that no money was taken.
 func (b *batch) fail(k *Booking, r *Reservation, p *Payment, c *SettlePayment) {
 	b.changePayment(p)
 	p.Status, p.SettledAt, p.DeclineCode, p.Next = c.Status, b.Now, c.DeclineCode, ""
 	b.logPayment(k, p, PaymentFailedChange, PaymentPending, ReasonGateway)
-	if k.Status != BookingPending {
+	b.unpaid(k, r)
+}
+
+// unpaid takes back the time that an attempt gave the hold, now that it is
+// over and has bought nothing.
+func (b *batch) unpaid(k *Booking, r *Reservation) {
+	if k.Status != BookingPending || k.open() != nil {
 		return
 	}
 	if r.StatusAt(b.Now) == ReservationActive && !r.OwnEnd.IsZero() && r.ExpiresAt.After(r.OwnEnd) {
@@ -405,8 +416,13 @@ func (c *RecordRefund) decide(b *batch) *Error {
 	if c.Status == RefundFailed {
 		return nil // nothing came of it
 	}
-	if p.Status != PaymentSucceeded {
-		b.succeed(k, r, p) // what was given back must have been taken
+	// What was given back must have been taken. All of it buys nothing.
+	nothing := p.Status != PaymentSucceeded && c.AmountMinor >= p.AmountMinor
+	switch {
+	case nothing:
+		b.taken(k, p)
+	case p.Status != PaymentSucceeded:
+		b.succeed(k, r, p)
 	}
 	amount := min(c.AmountMinor, p.AmountMinor-p.RefundedMinor)
 	if amount <= 0 {
@@ -421,6 +437,9 @@ func (c *RecordRefund) decide(b *batch) *Error {
 	if p.ID != k.AppliedID {
 		f.AmountMinor = amount
 		b.addRefund(k, p, f)
+		if nothing {
+			b.unpaid(k, r)
+		}
 		return nil
 	}
 	tickets, amounts := k.spread(amount)

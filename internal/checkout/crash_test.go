@@ -338,7 +338,7 @@ func TestJobsKilledAgainAndAgainGetEverythingDone(t *testing.T) {
 	h := open(t, policy(0, 100), seats(60))
 	hear := h.deaf()
 	h.gateway.HoldWebhooks()
-	const each = 4
+	const each = 3
 	ends := map[uuid.UUID]boxoffice.BookingStatus{}
 	for i := range each {
 		name := fmt.Sprint("buyer ", i)
@@ -359,7 +359,8 @@ func TestJobsKilledAgainAndAgainGetEverythingDone(t *testing.T) {
 		h.cancelled(name, id)
 		ends[id] = cancelled
 	}
-	for at := 0; ; at++ {
+	deaths := 0
+	for at := 0; ; at += 1 + at/3 {
 		p, err := h.start(orders{KillAt: at, Jobs: true})
 		if err != nil {
 			t.Fatal(err)
@@ -367,13 +368,14 @@ func TestJobsKilledAgainAndAgainGetEverythingDone(t *testing.T) {
 		h.until("the child is dead, or has nothing left to do", func() bool {
 			h.passTime()
 			_, alive := p.do(act{})
-			return !alive || !h.working()
+			return !alive || !h.busy()
 		})
 		p.end()
 		if !p.killed() {
-			t.Logf("%d processes killed", at)
+			t.Logf("%d processes killed", deaths)
 			break
 		}
+		deaths++
 		// The dead one's time is over: as leader, and for its jobs.
 		h.exec(`update river_leader set expires_at = now() - interval '1 minute'`)
 		h.exec(`update river_job set attempted_at = attempted_at - interval '1 hour' where state = 'running'`)

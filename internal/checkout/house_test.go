@@ -3,6 +3,8 @@ package checkout_test
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -74,7 +76,7 @@ type house struct {
 	mails   *mail.Drop
 	setup   setup
 
-	works   func()                       // begins to work jobs, once
+	working bool                         // jobs
 	receive atomic.Pointer[http.Handler] // of webhooks; nil: the house's own
 	mu      sync.Mutex
 	heard   []int // what webhooks were answered
@@ -103,7 +105,6 @@ func open(t testing.TB, edit ...func(*setup)) *house {
 		h.pays = h.setup.charges(h.pays)
 	}
 	h.out = checkout.New(checkout.Config{Store: h.store, Gateways: []payment.Gateway{h.pays}})
-	h.works = sync.OnceFunc(func() { h.startJobs(h.store, h.out) })
 	h.Made = fixture.Show(t, h.store, h.setup.show)
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -191,6 +192,15 @@ func (h *house) deaf() (hear func()) {
 	return func() { h.receive.Store(nil) }
 }
 
+// works begins to work jobs, if nobody has.
+func (h *house) works() {
+	h.t.Helper()
+	if !h.working {
+		h.working = true
+		h.startJobs(h.store, h.out)
+	}
+}
+
 // startJobs works jobs until the test ends, or stop is called.
 func (h *house) startJobs(s *store.Store, out *checkout.Checkout) (stop func()) {
 	h.t.Helper()
@@ -226,7 +236,9 @@ func (h *house) post(s *store.Store, out *checkout.Checkout) *jobs.Post {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	signer, err := tickets.NewSigner([][]byte{[]byte(strings.Repeat("k", 32))})
+	seed := make([]byte, ed25519.SeedSize)
+	rand.Read(seed)
+	signer, err := tickets.NewSigner([][]byte{seed})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -636,9 +648,9 @@ func (h *house) unrest() string {
 	return strings.Join(what, "\n")
 }
 
-// working says whether something is under way in the house, whatever the
+// busy says whether something is under way in the house, whatever the
 // gateway has still to tell.
-func (h *house) working() bool {
+func (h *house) busy() bool {
 	for line := range strings.Lines(h.unrest()) {
 		if !strings.HasPrefix(line, "webhook") {
 			return true

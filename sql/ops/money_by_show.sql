@@ -1,9 +1,9 @@
 -- Where the money of each show is: taken, given back, kept and not known yet.
 -- params: show
 -- psql -c "set rowlock.show = '<show id>'" -f sql/ops/money_by_show.sql (or without a show: all that have some)
--- taken = kept + refunded + refunding + refused, and kept = live_tickets + fees: what live tickets cost less what was
--- given back for them, and what void ones keep. What a gateway refused to give back for a ticket is among its fees until
--- people act, too. open was not taken yet, and may never be.
+-- taken = kept + refunded + refunding + refused. live_tickets is what live tickets cost less what was given back for
+-- them, fees what void ones keep: together they are what is kept, unless something was refused. open was not taken yet,
+-- and may never be.
 with asked as (
   select s.show_id, s.event_id, s.starts_at, s.status
     from shows s

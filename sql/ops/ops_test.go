@@ -37,8 +37,8 @@ type night struct {
 	late *store.ReservationView
 	// One that was released.
 	gone *store.ReservationView
+	// What was paid for.
 	gala gala
-	last boxoffice.ScanResult
 }
 
 var org = boxoffice.DefaultOrganisationID
