@@ -369,3 +369,15 @@ func TestWhatIsNotAskedForIsForgotten(t *testing.T) {
 		t.Error("what was asked for is forgotten")
 	}
 }
+
+// A gateway speaks for everybody who pays, from one address.
+func TestWebhooksAreCountedLikeAnOrganisationsKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t, Options{Limit: LimitOptions{PerSecond: 0.001, KeyPerSecond: 10}})
+		for range 20 {
+			d.wantRefused(d.ask("POST", "/api/v1/webhooks/payments/none", "{}", "X-Mock-User-Id:"), boxoffice.CodeNotFound)
+		}
+		d.wantRefused(d.ask("POST", "/api/v1/webhooks/payments/none", "{}", "X-Mock-User-Id:"), boxoffice.CodeRateLimited)
+	})
+}

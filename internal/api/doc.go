@@ -77,6 +77,12 @@
 //   - A body that is encoded already is a [JSON].
 //   - A plan document: [Operation.Documents], then [Call.Document] as the
 //     reader and, when it is read, [Call.DocumentKey] for the key.
+//   - More than one status of success: an output with a Status, and
+//     Operation.Also, which documents the others.
+//   - An answer that is a file: an output whose Body is []byte, and
+//     Operation.Media.
+//   - Answers to replays are made from what the command did, not from what has
+//     become of things since: see asConfirmed and asBegun.
 //   - Event streams: Operation.Stream and an output whose Body is a
 //     func(huma.Context); a StreamResponse is one.
 //   - The lane's outcomes are counted by whoever runs the lane; requests,

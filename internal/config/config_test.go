@@ -21,7 +21,7 @@ const secret = "0123456789abcdef0123456789abcdef"
 
 func TestLoadReadsEachTypeAndLeavesTheRestAtItsDefault(t *testing.T) {
 	t.Parallel()
-	c, err := Load(given("SESSION_SECRET", secret, "ADDR", "", "JOBS", "false", "LANES", "8", "RATE_LIMIT", "0.5", "SHUTDOWN_TIMEOUT", "5s",
+	c, err := Load(given("SESSION_SECRET", secret, "TICKET_KEYS", secret, "ADDR", "", "JOBS", "false", "LANES", "8", "RATE_LIMIT", "0.5", "SHUTDOWN_TIMEOUT", "5s",
 		"CORS_ORIGINS", "https://a.example, https://b.example,"))
 	if err != nil {
 		t.Fatal(err)
@@ -55,12 +55,23 @@ func TestOneErrorNamesEveryBadSetting(t *testing.T) {
 
 func TestProductionRefusesWhatIsOnlySafeAtHome(t *testing.T) {
 	t.Parallel()
-	_, err := Load(given("AUTH_MODE", "mock"))
-	if err == nil || !strings.Contains(err.Error(), "AUTH_MODE") || !strings.Contains(err.Error(), "SESSION_SECRET") {
-		t.Errorf("got %v", err)
+	bad := []string{"AUTH_MODE", "mock", "SANDBOX_URL", "http://localhost:8090"}
+	_, err := Load(given(bad...))
+	for _, name := range []string{"AUTH_MODE", "SESSION_SECRET", "SANDBOX_URL", "TICKET_KEYS"} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not refused: %v", name, err)
+		}
 	}
-	if _, err := Load(given("AUTH_MODE", "mock", "ENV", "development")); err != nil {
+	if _, err := Load(given(append(bad, "ENV", "development")...)); err != nil {
 		t.Errorf("development refuses too: %v", err)
+	}
+}
+
+func TestStripeNeedsItsWebhooks(t *testing.T) {
+	t.Parallel()
+	_, err := Load(given("ENV", "development", "STRIPE_KEY", "sk_test_1"))
+	if err == nil || !strings.Contains(err.Error(), "STRIPE_WEBHOOK_SECRET") || strings.Contains(err.Error(), "sk_test_1") {
+		t.Errorf("got %v", err)
 	}
 }
 
