@@ -92,7 +92,7 @@ var below = map[string][]string{
 	"sql/ops":        {},
 
 	"internal/store":    {"internal/boxoffice", "internal/lanes", "internal/live", "sql/"},
-	"internal/checkout": {"internal/boxoffice", "internal/payment", "internal/store"},
+	"internal/checkout": {"internal/boxoffice", "internal/payment", "internal/store", "internal/tickets"},
 	"internal/jobs":     {"internal/boxoffice", "internal/checkout", "internal/mail", "internal/store", "internal/telemetry", "internal/tickets"},
 	"internal/api":      {"internal/boxoffice", "internal/checkout", "internal/payment", "internal/store", "internal/telemetry", "internal/tickets", "internal/live", "internal/seatplan"},
 

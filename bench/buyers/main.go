@@ -184,9 +184,9 @@ func start(ctx context.Context, binary string) (_ *service, err error) {
 		return nil, err
 	}
 	s.url = "http://" + addr
-	s.env = append(os.Environ(), "ADDR="+addr, "SANDBOX_ADDR=127.0.0.1:0", "DATA_DIR="+filepath.Join(s.dir, "data"), "DATABASE_URL=")
-	s.env = slices.DeleteFunc(s.env, func(v string) bool { return v == "DATABASE_URL=" })
 	s.cmd = exec.Command(s.binary, "run")
+	s.env = slices.DeleteFunc(s.cmd.Environ(), func(v string) bool { return strings.HasPrefix(v, "DATABASE_") }) // nobody else's database
+	s.env = append(s.env, "ADDR="+addr, "SANDBOX_ADDR=127.0.0.1:0", "DATA_DIR="+filepath.Join(s.dir, "data"))
 	s.cmd.Env, s.cmd.Stderr = s.env, os.Stderr
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is ours
 	if err := s.cmd.Start(); err != nil {

@@ -400,6 +400,45 @@ func TestWhatCostsNothingIsNotPaid(t *testing.T) {
 	}
 }
 
+// The input is judged before the things it names are looked for, and those
+// before their state.
+func TestRefusalsOfPayingComeInOrder(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	show := fixture.Show(t, s.store, fixture.Options{})
+	me := as(uuid.NewString())
+	released := s.hold(me, show.ID, "Stalls-A-1")
+	s.must("DELETE", "/reservations/"+released, "", me...)
+	live := s.hold(me, show.ID, "Stalls-A-2")
+	bad := func(body string) string { return strings.Replace(body, "ada@example.org", "ada", 1) }
+	for _, c := range []struct {
+		path, body string
+		as         []string
+		want       string
+	}{
+		{"/bookings", bad(buying(live, "sbx_ok")), stranger, "UNAUTHENTICATED"},
+		{"/reservations/" + live + "/confirm", `{}`, me, "FORBIDDEN"},
+		{"/bookings", bad(buying(uuid.NewString(), "sbx_ok")), append([]string{"Idempotency-Key", "x"}, me...), "VALIDATION_ERROR"},
+		{"/bookings", bad(buying(uuid.NewString(), "sbx_ok")), me, "VALIDATION_ERROR"},
+		{"/bookings", strings.Replace(buying(uuid.NewString(), "sbx_ok"), `"card"`, `"cowries"`, 1), me, "VALIDATION_ERROR"},
+		{"/bookings", buying(uuid.NewString(), "sbx_ok"), me, "NOT_FOUND"},
+		{"/bookings", buying(live, "sbx_ok"), as(uuid.NewString()), "NOT_FOUND"},
+		{"/bookings", buying(released, "sbx_ok"), me, "RESERVATION_NOT_ACTIVE"},
+		{"/bookings/" + uuid.NewString() + "/pay", card("sbx_ok"), me, "NOT_FOUND"},
+		{"/bookings/" + uuid.NewString() + "/cancel", `{}`, me, "NOT_FOUND"},
+		{"/bookings/" + uuid.NewString() + "/refunds", `{}`, nil, "NOT_FOUND"},
+		{"/refunds/" + uuid.NewString() + "/retry", ``, nil, "NOT_FOUND"},
+	} {
+		if r := s.ask("POST", c.path, c.body, c.as...); r.text("code") != c.want {
+			t.Errorf("%s %s: want %s, got %s", c.path, c.body, c.want, r.Body)
+		}
+	}
+	s.must("POST", "/shows/"+show.ID.String()+"/cancel", "")
+	if r := s.ask("POST", "/bookings", buying(released, "sbx_ok"), me...); r.text("code") != "SHOW_NOT_ON_SALE" {
+		t.Error(r.Body)
+	}
+}
+
 func TestPeopleThatCannotBe(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -654,6 +693,7 @@ func TestCancellingOnTheShowsTerms(t *testing.T) {
 	})
 	t.Run("and money that comes all the same goes back once", func(t *testing.T) { // C37
 		show := fixture.Show(t, s.store, fixture.Options{})
+		s.gateway.HoldWebhooks() // or it might be paid before it is cancelled
 		k := s.must("POST", "/bookings", buying(s.hold(me, show.ID, "Stalls-A-1"), "sbx_async_late"), me...)
 		if r := s.ask("DELETE", path(k), "", me...); r.Code != 202 {
 			t.Error(r.Code, r.Body)
@@ -665,6 +705,7 @@ func TestCancellingOnTheShowsTerms(t *testing.T) {
 				}
 			}
 		}
+		s.gateway.ReleaseWebhooks()
 		if err := s.gateway.AwaitDelivery(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ type site struct {
 	gateway  *sandbox.Sandbox
 	checkout *checkout.Checkout
 	tickets  *tickets.Signer
-	url      string // of the API's server
+	metrics  *telemetry.Metrics
 	logged   *bytes.Buffer
 }
 
@@ -51,7 +51,7 @@ func open(t *testing.T) *site {
 // openOn is open on a database that the test looks into.
 func openOn(t *testing.T, db *pgtest.DB, edit ...func(*checkout.Config)) *site {
 	t.Helper()
-	s := &site{t: t, store: fixture.On(t, db), logged: new(bytes.Buffer)}
+	s := &site{t: t, store: fixture.On(t, db), metrics: telemetry.NewMetrics(), logged: new(bytes.Buffer)}
 	if err := s.store.EnsureAPIKey(t.Context(), organiser, "organiser", []boxoffice.Scope{boxoffice.ScopeAdmin}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +75,10 @@ func openOn(t *testing.T, db *pgtest.DB, edit ...func(*checkout.Config)) *site {
 		t.Fatal(err)
 	}
 	s.API = api.New(api.Options{
-		Log: log, Metrics: telemetry.NewMetrics(), Store: s.store, Checkout: s.checkout, Tickets: s.tickets,
+		Log: log, Metrics: s.metrics, Store: s.store, Checkout: s.checkout, Tickets: s.tickets,
 		Auth: api.AuthOptions{Mock: true, Keys: s.store, SessionSecret: []byte("a secret of at least thirty-two bytes")},
 	})
 	server := httptest.NewServer(s.API)
-	s.url = server.URL
 	s.gateway.SetWebhookURL(server.URL + "/api/v1/webhooks/payments/sandbox")
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -389,14 +389,14 @@ func (a *API) checkIn(ctx context.Context, call *Call, in *checkInInput) (*check
 	claims, ours := a.verify(b.Code)
 	switch {
 	case !ours:
-		return a.scanned(&CheckIn{Result: boxoffice.ScanInvalid, Offline: b.At != nil}), nil
+		return a.scanned(&CheckIn{Result: boxoffice.ScanInvalid, Offline: b.At != nil}, false), nil
 	case b.ShowID != nil && *b.ShowID != claims.ShowID:
-		return a.scanned(&CheckIn{Result: boxoffice.ScanWrongShow, Offline: b.At != nil}), nil
+		return a.scanned(&CheckIn{Result: boxoffice.ScanWrongShow, Offline: b.At != nil}, false), nil
 	}
 	req.TicketID, req.ShowID = claims.TicketID, claims.ShowID
 	done, err := a.opts.Store.CheckIn(ctx, call.Caller.Actor(), &call.Key, req)
 	if boxoffice.CodeOf(err) == boxoffice.CodeNotFound { // another organisation's, or of a database that was restored
-		return a.scanned(&CheckIn{Result: boxoffice.ScanInvalid, Offline: b.At != nil}), nil
+		return a.scanned(&CheckIn{Result: boxoffice.ScanInvalid, Offline: b.At != nil}, false), nil
 	}
 	if err != nil {
 		return nil, err
@@ -409,7 +409,7 @@ func (a *API) checkIn(ctx context.Context, call *Call, in *checkInInput) (*check
 		Ticket: &CheckedTicket{
 			t.ID, t.BookingID, t.ShowID, optionalID(t.Seat.SeatID), optionalID(t.AreaID), t.Seat.Label, t.TicketType, t.HolderName,
 		},
-	}), nil
+	}, done.Replayed), nil
 }
 
 // verify reads a code, if it is one of ours. Why not is for scanners to know,
@@ -422,8 +422,10 @@ func (a *API) verify(code string) (c tickets.Claims, ours bool) {
 	return c, err == nil
 }
 
-func (a *API) scanned(c *CheckIn) *checkInOutput {
-	a.metrics.CheckIns.WithLabelValues(string(c.Result)).Inc()
+func (a *API) scanned(c *CheckIn, replayed bool) *checkInOutput {
+	if !replayed {
+		a.metrics.CheckIns.WithLabelValues(string(c.Result)).Inc()
+	}
 	return &checkInOutput{*c}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/png"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +146,26 @@ func TestCheckIn(t *testing.T) {
 			t.Error(r.Code, r.Body)
 		}
 	})
+}
+
+func TestScansAreCounted(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	show := fixture.Show(t, s.store, fixture.Options{})
+	k := s.buy(as(uuid.NewString()), show.ID, "Stalls-A-1")
+	key, body := newKey(), scan(code(k, 0), uuid.NewString())
+	for range 2 {
+		s.must("POST", "/tickets/check-in", body, "Idempotency-Key", key)
+	}
+	s.must("POST", "/tickets/check-in", scan(code(k, 0), uuid.NewString()))
+	s.must("POST", "/tickets/check-in", scan("nonsense", uuid.NewString()))
+	w := httptest.NewRecorder()
+	s.metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, result := range []string{"admitted", "already_used", "invalid"} {
+		if line := `rowlock_check_ins_total{result="` + result + `"} 1`; !strings.Contains(w.Body.String(), line) {
+			t.Error("no line", line)
+		}
+	}
 }
 
 func TestTheDoorSeesNamesAndNoCodes(t *testing.T) {

@@ -3,6 +3,8 @@ package boxoffice
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 )
 
 // A purchase in each of its states, before each event. By then it is five
@@ -307,5 +309,337 @@ func TestBookingStates(t *testing.T) {
 			}
 			play(t, states[state]+"\n"+event+"\nbook k1 "+book)
 		})
+	}
+}
+
+func TestConfirmReservation(t *testing.T) {
+	t.Parallel()
+	scripts(t, map[string]string{
+		"PaidInCash": `
+			anna place r1 A1 GA*2          => ok r1: A1 GA*2 until 15m for 180
+			staff confirm r1 p1 cash       => VALIDATION_ERROR paymentReference
+			staff confirm r1 p1 cash ref=7 => ok r1 k1 confirmed p1
+			  log 2.0 booking.created staff staff r1 k1 >pending
+			  log 2.1 payment.succeeded staff staff r1 k1 p1 180 >succeeded
+			  log 2.2 reservation.consumed staff staff r1 k1 active>consumed A1=b GA-2+2b until 15m
+			  log 2.3 booking.confirmed staff staff r1 k1 pending>confirmed
+			  log 2.4 ticket.issued staff staff r1 k1 k1.1 k1.2 k1.3 >valid
+			  tasks mail confirmation k1
+			book k1 confirmed 180 p1=succeeded:180 1=A1:valid:100 2=GA:valid:40 3=GA:valid:40
+			map baaaaaaaaa GA 0+2/10 PIT 0+0/4`,
+		"GivenAway": `
+			anna place r1 A1 GA*1          => ok r1: A1 GA*1 until 15m for 140
+			staff confirm r1 p1 comp       => ok r1 k1 confirmed
+			book k1 confirmed 0 1=A1:valid:0 2=GA:valid:0
+			staff giveback k1              => ALREADY_REFUNDED
+			staff cancel k1 override       => ok r1 k1 cancelled
+			  tasks mail cancellation k1
+			book k1 cancelled 0 1=A1:void:0 2=GA:void:0`,
+		"AZeroTotalNeedsNoReference": `
+			staff amend price=0            => ok
+			anna place r1 A1               => ok r1: A1 until 15m for 0
+			staff confirm r1 p1 cash       => ok r1 k1 confirmed
+			book k1 confirmed 0 1=A1:valid:0`,
+		"AfterACardWasDeclined": `
+			anna place r1 A1 ttl=60        => ok r1: A1 until 1m for 100
+			anna begin r1 p1               => ok r1: A1 until 2m for 100 k1 pending p1
+			staff confirm r1 p1b terminal ref=7 => PAYMENT_IN_PROGRESS k1
+			gate settle p1 failed          => ok r1 k1 pending p1 failed
+			& staff confirm r1 p1b terminal ref=7 => ok r1 k1 confirmed p1b
+			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded late refunded
+			book k1 confirmed 100-100 p1=succeeded:100-100 p1b=succeeded:100 1=A1:valid:100 p1/unapplied=pending:100`,
+		"OnlyWhileTheHoldLives": `
+			anna place r1 A1 ttl=60        => ok r1: A1 until 1m for 100
+			at 59.999999s
+			staff confirm r9 p9 cash ref=7 => NOT_FOUND
+			at 1m
+			staff confirm r1 p1 cash ref=7 => RESERVATION_EXPIRED at 1m`,
+		"ARetryIsTheSameBooking": `
+			anna place r1 A1               => ok r1: A1 until 15m for 100
+			staff confirm r1 p1 cash ref=7 key=k => ok r1 k1 confirmed p1
+			& staff confirm r1 p1 cash ref=7 key=k => again r1 k1 confirmed p1
+			staff confirm r1 p1 cash ref=7 => RESERVATION_NOT_ACTIVE consumed k1`,
+		"SoldFromABlock": `
+			staff block b1 A1 A2           => ok b1 2
+			staff place r1 A1 from=b1      => ok r1: A1 until 15m for 100
+			staff confirm r1 p1 comp       => ok r1 k1 confirmed
+			staff unblock b1               => SEAT_ALREADY_RESERVED A1=booked
+			staff cancel k1 override       => ok r1 k1 cancelled
+			map xxaaaaaaaa GA 0+0/10 PIT 0+0/4
+			staff unblock b1               => ok b1 2
+			map aaaaaaaaaa GA 0+0/10 PIT 0+0/4`,
+		"TicketTypesAndPricesAreThoseOfTheHold": `
+			anna place r1 A1:child A2 GA*1:child GA*1 => ok r1: A1:child A2 GA*1:child GA*1 until 15m for 210
+			staff amend price=999          => ok
+			anna begin r1 p1               => ok r1: A1:child A2 GA*1:child GA*1 until 15m for 210 k1 pending p1
+			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded
+			book k1 confirmed 210 p1=succeeded:210 1=A1:child:valid:50 2=A2:valid:100 3=GA:child:valid:20 4=GA:valid:40`,
+	})
+}
+
+func TestCancelBooking(t *testing.T) {
+	t.Parallel()
+	const bought = `
+			anna place r1 A1 A2 A3 GA*2    => ok r1: A1 A2 A3 GA*2 until 15m for 380
+			anna begin r1 p1               => ok r1: A1 A2 A3 GA*2 until 15m for 380 k1 pending p1
+			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded
+	`
+	const whole = "p1=succeeded:380 1=A1:valid:100 2=A2:valid:100 3=A3:valid:100 4=GA:valid:40 5=GA:valid:40\n"
+	scripts(t, map[string]string{
+		"NotWithoutAPolicy": bought + `
+			anna cancel k1                 => BOOKING_NOT_CANCELLABLE
+			staff cancel k1                => NOT_FOUND
+			book k1 confirmed 380 ` + whole + `
+			staff cancel k1 override       => ok r1 k1 cancelled
+			map aaaaaaaaaa GA 0+0/10 PIT 0+0/4`,
+		"AllOfIt": `policy 100 0` + bought + `
+			anna cancel k1                 => ok r1 k1 cancelled
+			  log 4.0 ticket.void anna buyer r1 k1 k1.1 k1.2 k1.3 k1.4 k1.5 valid>void A1=a A2=a A3=a GA+0-2b
+			  log 4.1 refund.created anna buyer r1 k1 p1 p1/cancel:1,2,3,4,5 k1.1 k1.2 k1.3 k1.4 k1.5 380 >pending
+			  log 4.2 booking.cancelled anna buyer r1 k1 confirmed>cancelled
+			  tasks refund p1/cancel:1,2,3,4,5; mail cancellation k1
+			map aaaaaaaaaa GA 0+0/10 PIT 0+0/4
+			anna cancel k1                 => ok r1 k1 cancelled
+			  log nothing
+			  tasks nothing
+			anna cancel k1 2               => ok r1 k1 cancelled
+			  log nothing
+			anna cancel k1 9               => VALIDATION_ERROR ticketIds[0]`,
+		"UntilSomeTimeBeforeTheStart": `policy 100 60` + bought + `
+			at 6h59m59.999999s
+			anna cancel k1 1               => ok r1 k1 confirmed
+			at 7h
+			anna cancel k1                 => BOOKING_NOT_CANCELLABLE until 7h
+			anna cancel k1 1               => ok r1 k1 confirmed
+			  log nothing
+			staff cancel k1 2 override     => ok r1 k1 confirmed
+			book k1 confirmed 380-200 p1=succeeded:380-200 1=A1:void:100-100 2=A2:void:100-100 3=A3:valid:100 4=GA:valid:40 5=GA:valid:40 p1/cancel:1=pending:100 p1/cancel:2=pending:100`,
+		"ByTheTermsAsTheyAre": `policy 100 60` + bought + `
+			at 6h
+			staff amend starts=6h30m       => ok
+			anna cancel k1                 => BOOKING_NOT_CANCELLABLE until 5h30m`,
+		"AFeeIsKept": `policy 33 0` + bought + `
+			anna cancel k1 1 2 3           => ok r1 k1 confirmed
+			book k1 confirmed 380-99 p1=succeeded:380-99 1=A1:void:100-33 2=A2:void:100-33 3=A3:void:100-33 4=GA:valid:40 5=GA:valid:40 p1/cancel:1,2,3=pending:99
+			anna cancel k1                 => ok r1 k1 cancelled
+			book k1 cancelled 380-125 p1=succeeded:380-125 1=A1:void:100-33 2=A2:void:100-33 3=A3:void:100-33 4=GA:void:40-13 5=GA:void:40-13 p1/cancel:1,2,3=pending:99 p1/cancel:4,5=pending:26`,
+		"AllOfIsKept": `policy 0 0` + bought + `
+			anna cancel k1 1               => ok r1 k1 confirmed
+			  log 4.0 ticket.void anna buyer r1 k1 k1.1 valid>void A1=a
+			  tasks mail cancellation k1
+			anna cancel k1                 => ok r1 k1 cancelled
+			book k1 cancelled 380 p1=succeeded:380 1=A1:void:100 2=A2:void:100 3=A3:void:100 4=GA:void:40 5=GA:void:40`,
+		"OddCentsGoToTheEarlierTickets": `
+			policy 50 0
+			staff amend price=33           => ok
+			anna place r1 A1 A2 A3         => ok r1: A1 A2 A3 until 15m for 99
+			anna begin r1 p1               => ok r1: A1 A2 A3 until 15m for 99 k1 pending p1
+			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded
+			anna cancel k1                 => ok r1 k1 cancelled
+			book k1 cancelled 99-50 p1=succeeded:99-50 1=A1:void:33-17 2=A2:void:33-17 3=A3:void:33-16 p1/cancel:1,2,3=pending:50`,
+		"OneTicketOfThree": `policy 100 0` + bought + `
+			anna cancel k1 2               => ok r1 k1 confirmed
+			  log 4.0 ticket.void anna buyer r1 k1 k1.2 valid>void A2=a
+			  log 4.1 refund.created anna buyer r1 k1 p1 p1/cancel:2 k1.2 100 >pending
+			map babaaaaaaa GA 0+2/10 PIT 0+0/4
+			bert place r2 A2               => ok r2: A2 until 15m for 100
+			staff confirm r2 p2 comp       => ok r2 k2 confirmed
+			anna cancel k1 2               => ok r1 k1 confirmed
+			  log nothing
+			anna cancel k1 2 4             => ok r1 k1 confirmed
+			book k1 confirmed 380-140 p1=succeeded:380-140 1=A1:valid:100 2=A2:void:100-100 3=A3:valid:100 4=GA:void:40-40 5=GA:valid:40 p1/cancel:2=pending:100 p1/cancel:4=pending:40
+			map bbbaaaaaaa GA 0+1/10 PIT 0+0/4`,
+		"TicketsMustBeOfTheBookingAndNamedOnce": `policy 100 0` + bought + `
+			anna cancel k1 1 9 1           => VALIDATION_ERROR ticketIds[1] ticketIds[2]
+			book k1 confirmed 380 ` + whole,
+		"NotWhatWasUsed": `policy 100 0` + bought + `
+			door scan k1.1 s1              => ok k1.1 k1 admitted
+			& anna cancel k1               => BOOKING_NOT_CANCELLABLE
+			anna cancel k1 1 2             => BOOKING_NOT_CANCELLABLE
+			anna cancel k1 2               => ok r1 k1 confirmed
+			staff cancel k1 override       => ok r1 k1 cancelled
+			  log 6.0 ticket.void staff staff r1 k1 k1.1 k1.3 k1.4 k1.5 >void A1=a A3=a GA+0-2b
+			  log 6.1 refund.created staff staff r1 k1 p1 p1/cancel:1,3,4,5 k1.1 k1.3 k1.4 k1.5 280 >pending
+			  log 6.2 booking.cancelled staff staff r1 k1 confirmed>cancelled`,
+		"ACancelledShowGivesAllBack": `policy 0 0` + bought + `
+			bert place r2 A8               => ok r2: A8 until 15m for 100
+			bert begin r2 p2               => ok r2: A8 until 15m for 100 k2 pending p2
+			door scan k1.1 s1              => ok k1.1 k1 admitted
+			staff cancel                   => ok
+			staff cancel k1 override reason=show_cancelled => ok r1 k1 cancelled
+			& staff cancel k2 override reason=show_cancelled => ok r2 k2 cancelled
+			gate settle p2 ok              => ok r2 k2 cancelled p2 succeeded late refunded
+			book k1 cancelled 380-380 p1=succeeded:380-380 1=A1:void:100-100 2=A2:void:100-100 3=A3:void:100-100 4=GA:void:40-40 5=GA:void:40-40 p1/cancel:1,2,3,4,5=pending:380
+			map aaaaaaaaaa GA 0+0/10 PIT 0+0/4`,
+		"CancelledAndSoldAgainInOneBatch": `policy 100 0` + bought + `
+			anna cancel k1 1 4             => ok r1 k1 confirmed
+			& bert place r2 A1             => ok r2: A1 until 15m for 100
+			& staff confirm r2 p2 comp     => ok r2 k2 confirmed
+			& staff place r3 GA*9          => ok r3: GA*9 until 15m for 360
+			& staff cancel k2 override     => ok r2 k2 cancelled
+			& carl place r4 A1             => ok r4: A1 until 15m for 100
+			map hbbaaaaaaa GA 9+1/10 PIT 0+0/4`,
+		"TwiceInOneBatch": `policy 100 0` + bought + `
+			anna cancel k1 1               => ok r1 k1 confirmed
+			& anna cancel k1               => ok r1 k1 cancelled
+			& anna cancel k1               => ok r1 k1 cancelled
+			book k1 cancelled 380-380 p1=succeeded:380-380 1=A1:void:100-100 2=A2:void:100-100 3=A3:void:100-100 4=GA:void:40-40 5=GA:void:40-40 p1/cancel:1=pending:100 p1/cancel:2,3,4,5=pending:280`,
+		"ARetryGetsTheFirstAnswer": `policy 100 0` + bought + `
+			anna cancel k1 1 key=k         => ok r1 k1 confirmed
+			anna cancel k1                 => ok r1 k1 cancelled
+			anna cancel k1 1 key=k         => again r1 k1 confirmed`,
+		"ManyTicketsHaveAShortCause": `
+			staff place r1 GA*10           => ok r1: GA*10 until 15m for 400
+			staff confirm r1 p1 invoice ref=7 => ok r1 k1 confirmed p1
+			staff cancel k1 10 override    => ok r1 k1 confirmed
+			staff cancel k1 override       => ok r1 k1 cancelled
+			  log 4.0 ticket.void staff staff r1 k1 k1.1 k1.2 k1.3 k1.4 k1.5 k1.6 k1.7 k1.8 k1.9 valid>void GA+0-9b
+			  log 4.1 refund.succeeded staff staff r1 k1 p1 p1/cancel:1,2,3,4,5,6,7,8,+1 k1.1 k1.2 k1.3 k1.4 k1.5 k1.6 k1.7 k1.8 k1.9 360 >succeeded
+			  log 4.2 booking.cancelled staff staff r1 k1 confirmed>cancelled`,
+	})
+}
+
+// What others can have, and how many places one may, follows from bookings.
+func TestBookedPlaces(t *testing.T) {
+	t.Parallel()
+	scripts(t, map[string]string{
+		"PerCustomerCountsWhatIsNotCancelled": `
+			policy 100 0
+			staff amend perCustomer=3      => ok
+			anna place r1 A1 A2 GA*1       => ok r1: A1 A2 GA*1 until 15m for 240
+			anna begin r1 p1               => ok r1: A1 A2 GA*1 until 15m for 240 k1 pending p1
+			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded
+			anna place r2 A3               => CUSTOMER_LIMIT_REACHED limit=3 held=3
+			anna cancel k1 1               => ok r1 k1 confirmed
+			& anna place r2 A3             => ok r2: A3 until 15m for 100
+			& anna place r3 A4             => CUSTOMER_LIMIT_REACHED limit=3 held=3
+			anna cancel k1 3               => ok r1 k1 confirmed
+			anna place r3 A4 A5            => CUSTOMER_LIMIT_REACHED limit=3 held=2
+			anna place r3 A4               => ok r3: A4 until 15m for 100`,
+		"APlanMayNotLoseABookedSeat": `
+			policy 100 0
+			anna place r1 A7 PIT*1         => ok r1: A7 PIT*1 until 15m for 140
+			anna begin r1 p1               => ok r1: A7 PIT*1 until 15m for 140 k1 pending p1
+			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded
+			staff amend plan=small         => PLAN_IN_USE A7=booked
+			anna cancel k1 1               => ok r1 k1 confirmed
+			staff amend plan=small         => PLAN_IN_USE
+			anna cancel k1                 => ok r1 k1 cancelled
+			& staff amend plan=small       => ok
+			map aaaaaaaa GA 0+0/5`,
+		"ABookedSeatKeepsItsTicketInANewPlan": `
+			policy 100 0
+			anna place r1 A1 GA*2          => ok r1: A1 GA*2 until 15m for 180
+			anna begin r1 p1               => ok r1: A1 GA*2 until 15m for 180 k1 pending p1
+			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded
+			staff amend plan=big           => ok
+			anna cancel k1 1 2             => ok r1 k1 confirmed
+			map aaaaaaaaaaaa GA 0+1/12 PIT 0+0/4 BAR 0+0/3`,
+		"CapacityIsNotLoweredBelowWhatIsBooked": `
+			anna place r1 GA*3             => ok r1: GA*3 until 15m for 120
+			staff confirm r1 p1 comp       => ok r1 k1 confirmed
+			staff capacity GA 2            => CAPACITY_IN_USE inUse=3
+			staff cancel k1 1 override     => ok r1 k1 confirmed
+			staff capacity GA 2            => ok
+			map aaaaaaaaaa GA 0+2/2 PIT 0+0/4`,
+	})
+}
+
+func TestHoldsThatAreBeingPaidEnd(t *testing.T) {
+	t.Parallel()
+	scripts(t, map[string]string{
+		"AndTheirBookingWithThem": `
+			anna place r1 A1 ttl=60        => ok r1: A1 until 1m for 100
+			anna begin r1 p1               => ok r1: A1 until 2m for 100 k1 pending p1
+			gate settle p1 failed          => ok r1 k1 pending p1 failed
+			at 1m
+			bert place r2 A1               => ok r2: A1 until 16m for 100
+			  log 4.0 reservation.expired system expired r1 active>expired A1=a until 1m
+			  log 4.1 booking.expired system expired r1 k1 pending>expired
+			  log 4.2 reservation.created bert buyer r2 >active A1=h until 16m
+			  tasks mail expiry k1`,
+		"ExceptWhileAnAttemptIsOpen": `
+			anna place r1 A1 ttl=60        => ok r1: A1 until 1m for 100
+			anna begin r1 p1               => ok r1: A1 until 2m for 100 k1 pending p1
+			at 2m
+			system expire 9                => ok 1
+			  log 3.0 reservation.expired system swept r1 active>expired A1=a until 2m
+			  tasks nothing
+			book k1 pending 100 p1=pending:100
+			gate settle p1 failed          => ok r1 k1 expired p1 failed
+			  tasks mail expiry k1`,
+		"AnOverdueOneIsNotCancelledAnyMore": `
+			anna place r1 A1 ttl=60        => ok r1: A1 until 1m for 100
+			anna begin r1 p1               => ok r1: A1 until 2m for 100 k1 pending p1
+			gate settle p1 failed          => ok r1 k1 pending p1 failed
+			at 1m
+			anna cancel k1                 => BOOKING_NOT_CANCELLABLE
+			system expire 9                => ok 1
+			anna cancel k1                 => BOOKING_NOT_CANCELLABLE`,
+	})
+}
+
+// Who buys and who comes is told once a batch, whoever told it.
+func TestPeople(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.decide(noon, command("anna", words("place r1 A1 A2")))
+	_, did := d.decide(noon, command("anna", words("begin r1 p1 holders=Anna,Bert")))
+	if len(did.People) != 1 || did.People[0].Buyer.Name != "anna" || len(did.People[0].Holders) != 2 {
+		t.Errorf("people are %+v", did.People)
+	}
+	_, did = d.decide(noon,
+		command("gate", words("settle p1 failed")),
+		command("staff", words("begin r1 p1b")),
+		command("gate", words("settle p1b failed")),
+		command("staff", words("confirm r1 p1c cash ref=7 holders=Carl")),
+	)
+	if len(did.People) != 1 || did.People[0].Buyer.Name != "staff" || len(did.People[0].Holders) != 1 {
+		t.Errorf("people are %+v", did.People)
+	}
+	if _, did = d.decide(noon, command("gate", words("settle p1 ok"))); len(did.People) > 0 {
+		t.Errorf("people are %+v", did.People)
+	}
+}
+
+// Whoever may cancel and refund may do so for their own house only.
+func TestStaffOfAnotherHouseSeeNoBookings(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"begin r1 p1b", "confirm r1 p1b cash ref=7", "cancel k1 override", "giveback k1", "retry p1/unapplied", "scan k1.1 s1",
+	} {
+		d := play(t, `
+			anna place r1 A1               => ok r1: A1 until 15m for 100
+			anna begin r1 p1               => ok r1: A1 until 15m for 100 k1 pending p1
+			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded`)
+		terms := *d.terms
+		terms.OrganisationID = id("ours")
+		d.terms = &terms
+		for _, staff := range []bool{true, false} { // a key with other scopes is not reservations:staff
+			cmd := command("staff", words(text))
+			cmd.Actor.Staff, cmd.Actor.OrganisationID = staff, id("theirs")
+			if outcomes, _ := d.decide(noon, cmd); outcomeText(outcomes[0]) != "NOT_FOUND" {
+				t.Errorf("%s: %s", text, outcomeText(outcomes[0]))
+			}
+		}
+	}
+}
+
+func TestDerivedID(t *testing.T) {
+	t.Parallel()
+	from := uuid.Must(uuid.NewV7())
+	seen := map[uuid.UUID]string{from: "itself"}
+	for _, what := range []string{"", "ticket 1", "ticket 2", "ticket 11", "unapplied", "cancel:1", "cancel:1,1"} {
+		u := DerivedID(from, what)
+		if other, taken := seen[u]; taken {
+			t.Errorf("%q is %q", what, other)
+		}
+		seen[u] = what
+		if u != DerivedID(from, what) || u.Version() != 7 || u.Variant() != uuid.RFC4122 || u.Time() != from.Time() {
+			t.Errorf("%q is %s of %s", what, u, from)
+		}
+		if DerivedID(uuid.Must(uuid.NewV7()), what) == u {
+			t.Errorf("%q is the same of another", what)
+		}
 	}
 }

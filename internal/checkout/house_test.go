@@ -76,7 +76,8 @@ type house struct {
 	mails   *mail.Drop
 	setup   setup
 
-	working bool                         // jobs
+	working bool // jobs
+	stops   []func()
 	receive atomic.Pointer[http.Handler] // of webhooks; nil: the house's own
 	mu      sync.Mutex
 	heard   []int // what webhooks were answered
@@ -110,6 +111,9 @@ func open(t testing.TB, edit ...func(*setup)) *house {
 		if !t.Failed() {
 			h.rest()
 			h.audit()
+		}
+		for _, stop := range h.stops {
+			stop()
 		}
 	})
 	return h
@@ -201,7 +205,7 @@ func (h *house) works() {
 	}
 }
 
-// startJobs works jobs until the test ends, or stop is called.
+// startJobs works jobs until the house's books were audited, or stop is called.
 func (h *house) startJobs(s *store.Store, out *checkout.Checkout) (stop func()) {
 	h.t.Helper()
 	pool, err := jobs.OpenPool(h.ctx, h.db.URL(store.RoleApp), 4)
@@ -226,7 +230,7 @@ func (h *house) startJobs(s *store.Store, out *checkout.Checkout) (stop func()) 
 		}
 		pool.Close()
 	})
-	h.t.Cleanup(stop)
+	h.stops = append(h.stops, stop)
 	return stop
 }
 
@@ -536,7 +540,8 @@ func (h *house) desk(what string, payment uuid.UUID, amount int64) {
 // decide is the buyer at the gateway's page.
 func (h *house) decide(id uuid.UUID, decision string) {
 	h.t.Helper()
-	resp, err := http.PostForm(h.url+"/pay/"+h.at(id).ID, url.Values{"decision": {decision}})
+	stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := stay.PostForm(h.url+"/pay/"+h.at(id).ID, url.Values{"decision": {decision}})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -112,7 +112,9 @@ func (s *Store) begin(ctx context.Context, show uuid.UUID, actor boxoffice.Actor
 		if err == nil {
 			r := out.Receipt
 			begun := Begun{BookingID: r.BookingID, PaymentID: r.PaymentID, Version: r.Version, Replayed: out.Replayed}
-			if c, ok := cmd.(*boxoffice.BeginPayment); ok && !out.Replayed && c.BookingID == r.BookingID && r.Reservation != nil {
+			// A receipt that was read back, because the answer to its commit was
+			// lost, has no ids in its hold: much may have happened since.
+			if c, ok := cmd.(*boxoffice.BeginPayment); ok && c.BookingID == r.BookingID && r.Reservation != nil && r.Reservation.ID == c.ReservationID {
 				begun.Place = placeOf(show, c, r)
 			}
 			return begun, nil

@@ -9,7 +9,8 @@ with asked as (
     join shows s using (show_id)
     join show_heads h using (show_id)
    where k.reference = upper(translate(current_setting('rowlock.booking', true), ' -', ''))
-      or k.booking_id::text = lower(current_setting('rowlock.booking', true))
+      or k.booking_id = case when current_setting('rowlock.booking', true) ~* '^[0-9a-f-]{36}$'
+                             then current_setting('rowlock.booking', true)::uuid end
 ), story as (
   select a.show_id, a.plan_id, c.at, 0 as after, c.version, c.n, c.type as what, c.after_status as status, c.amount_minor,
          c.actor, c.reason, c.detail ->> 'text' as detail, coalesce(c.refund_id, c.payment_id) as id,

@@ -2,7 +2,8 @@
 -- params: show
 -- psql -c "set rowlock.show = '<show id>'" -f sql/ops/late_payments.sql (or without a show: the thousand newest of all)
 -- Many that were refunded because the hold was over say that holds are too short for the way people pay.
-select e.title, k.reference, p.gateway, p.method, p.amount_minor, p.currency, p.settled_at, p.settled_at - r.expires_at as after_the_hold,
+select e.title, k.reference, p.gateway, p.method, p.amount_minor, p.currency, p.settled_at,
+       case when p.settled_at > r.expires_at then p.settled_at - r.expires_at end as after_the_hold,
        case when p.payment_id = k.applied_payment_id then 'booked' else coalesce('refund ' || f.status, 'not refunded') end as outcome,
        case when p.payment_id = k.applied_payment_id then 'the places were free'
             when k.applied_payment_id is not null or (k.confirmed_at is not null and k.total_minor = 0) then 'the booking was paid already'

@@ -20,8 +20,9 @@ with asked as (
   select f.show_id, f.currency,
          sum(f.amount_minor) filter (where f.status = 'succeeded') as refunded,
          sum(f.amount_minor) filter (where f.status = 'pending') as refunding,
-         -- One that was made up for by another is not missing any more.
-         sum(f.amount_minor) filter (where f.status = 'failed' and p.refunded_minor + f.amount_minor <= p.amount_minor) as refused
+         -- One that was made up for by another is not missing any more, and a dispute that was won not owed.
+         sum(f.amount_minor) filter (where f.status = 'failed' and f.cause not like 'dispute:%'
+                                         and p.refunded_minor + f.amount_minor <= p.amount_minor) as refused
     from asked
     join refunds f using (show_id)
     join payments p on p.show_id = f.show_id and p.booking_id = f.booking_id and p.payment_id = f.payment_id

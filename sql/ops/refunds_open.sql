@@ -19,7 +19,7 @@ select e.title, k.reference, f.status, f.reason, f.cause, p.gateway, f.amount_mi
       from river_job
      where kind = 'refund_send'
      order by args ->> 'refundId', id desc) j on j.refund_id = f.refund_id::text
- where f.status <> 'succeeded'
+ where f.status <> 'succeeded' and not (f.status = 'failed' and f.cause like 'dispute:%') -- that was won
    and (f.show_id = nullif(current_setting('rowlock.show', true), '')::uuid
         or coalesce(current_setting('rowlock.show', true), '') = '')
  order by f.status, f.created_at, f.refund_id
