@@ -187,38 +187,11 @@ func (a *API) printTickets(ctx context.Context, call *Call, in *bookingInput) (*
 	if err != nil {
 		return nil, err
 	}
-	doc := tickets.Document{Language: speaks(call.Request().Header, v)}
-	sold, err := a.opts.Store.ReadShow(ctx, v.ShowID, v.OrganisationID, true)
+	occasion, err := a.opts.Checkout.Occasion(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	event, err := a.opts.Store.ReadEvent(ctx, sold.EventID, store.EventFilter{Organisation: v.OrganisationID, Drafts: true, ShowsMax: 1})
-	if err != nil {
-		return nil, err
-	}
-	zone, err := time.LoadLocation(sold.TimeZone)
-	if err != nil {
-		return nil, err
-	}
-	for i := range v.Tickets {
-		t := &v.Tickets[i]
-		code := a.codeOf(t)
-		if code == "" {
-			continue
-		}
-		p := tickets.Ticket{
-			ID: t.ID, Code: code, Event: event.Title, Venue: sold.VenueName, Hall: sold.HallName, Starts: sold.StartsAt.In(zone),
-			Section: t.Section, Row: t.Row, Seat: t.Number, Type: t.TicketType,
-			PriceMinor: t.PriceMinor, Currency: v.Currency, Holder: t.HolderName, Reference: v.Reference,
-		}
-		if doors := sold.Facts.DoorsAt; doors != nil {
-			p.Doors = doors.In(zone)
-		}
-		if t.SeatNo < 0 {
-			p.Area = t.Seat.Label
-		}
-		doc.Tickets = append(doc.Tickets, p)
-	}
+	doc := occasion.Printable(v, a.opts.Tickets, speaks(call.Request().Header, v))
 	if len(doc.Tickets) == 0 {
 		return nil, boxoffice.Refuse(boxoffice.CodeConflict, "The booking has no ticket that is valid.")
 	}

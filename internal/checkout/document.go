@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/tickets"
@@ -24,7 +22,7 @@ func (c *Checkout) Occasion(ctx context.Context, v *store.BookingView) (*Occasio
 	if err != nil {
 		return nil, err
 	}
-	event, err := c.store.ReadEvent(ctx, show.EventID, store.EventFilter{Organisation: v.OrganisationID, Drafts: true})
+	event, err := c.store.ReadEvent(ctx, show.EventID, store.EventFilter{Organisation: v.OrganisationID, Drafts: true, ShowsMax: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +34,11 @@ func (c *Checkout) Occasion(ctx context.Context, v *store.BookingView) (*Occasio
 }
 
 // Printable makes the tickets of a booking that are not void ready to be
-// printed, those named, or all.
-func (o *Occasion) Printable(v *store.BookingView, signer *tickets.Signer, language string, only ...uuid.UUID) tickets.Document {
+// printed.
+func (o *Occasion) Printable(v *store.BookingView, signer *tickets.Signer, language string) tickets.Document {
 	doc := tickets.Document{Language: language}
 	for _, t := range v.Tickets {
-		if t.Status == boxoffice.TicketVoid || len(only) > 0 && only[0] != t.ID {
+		if t.Status == boxoffice.TicketVoid {
 			continue
 		}
 		p := tickets.Ticket{

@@ -78,6 +78,7 @@ type house struct {
 
 	working bool // jobs
 	stops   []func()
+	breaks  string                       // the rule that the test breaks on purpose
 	receive atomic.Pointer[http.Handler] // of webhooks; nil: the house's own
 	mu      sync.Mutex
 	heard   []int // what webhooks were answered
@@ -699,7 +700,9 @@ func (h *house) audit() {
 		h.t.Fatal(err)
 	}
 	for _, b := range broken {
-		h.t.Errorf("%s\n%v\n%v", b.Name, b.Columns, b.Rows)
+		if b.Name != h.breaks {
+			h.t.Errorf("%s\n%v\n%v", b.Name, b.Columns, b.Rows)
+		}
 	}
 	for _, sql := range []string{
 		// A confirmed booking has one live ticket a place, any other has none.

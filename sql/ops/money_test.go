@@ -192,20 +192,21 @@ func (n *night) pay() {
 	n.say(n.begin("max", 3).PaymentID, store.Settlement{Status: boxoffice.PaymentPending, Next: `{"type":"redirect","url":"https://gateway.example/p?token=secret"}`})
 
 	// Holds that end before the money comes. Once extended, never again.
-	var ends, overAt time.Time
-	late := map[string]store.Begun{}
+	late, ends := map[string]store.Begun{}, map[string]time.Time{}
 	for i, who := range []string{"uli", "nia", "oda", "pia", "rob", "sue", "tom"} {
-		r := n.hold(who, 3+max(0, 1-i), 4+i)
-		if ends = r.ExpiresAt; who == "uli" {
-			overAt = ends
+		ttl := 3
+		if who == "uli" {
+			ttl = 4
 		}
+		r := n.hold(who, ttl, 4+i)
+		ends[who] = r.ExpiresAt
 		late[who] = n.beginFor(who, r)
 		n.decline(late[who].PaymentID)
 	}
 	for _, who := range []string{"rob", "sue", "tom", "uli"} {
 		late[who] = n.again(who)
 	}
-	n.until(ends)
+	n.until(ends["tom"])
 	n.succeed(late["nia"].PaymentID, boxoffice.BookingConfirmed) // nobody had closed it
 	_, err = n.s.ExpireReservations(ctx, n.gala.ID, boxoffice.ReasonExpired)
 	n.must(err)
@@ -245,7 +246,7 @@ func (n *night) pay() {
 	n.decline(n.beginFor("ben", n.hold("ben", 60, 20)).PaymentID)
 
 	// Uli takes the purchase back when the hold is over already, and nobody has closed it; then the money comes.
-	n.until(overAt)
+	n.until(ends["uli"])
 	n.cancel(customer("uli"), late["uli"].BookingID, store.CancelRequest{})
 	n.succeed(late["uli"].PaymentID, boxoffice.BookingCancelled)
 
@@ -612,6 +613,7 @@ var breaksOfMoney = map[string][]string{
 	"the_tickets_of_a_booking_live_as_it_does": {
 		`update tickets set n = 9 where show_id = $1 and booking_id = $2 and n = 2`,
 		`update tickets set n = 9 where show_id = $1 and booking_id = $2 and n = 1`,
+		`update tickets set issued_at = issued_at - interval '1 second' where show_id = $1 and booking_id = $2 and n = 1`,
 		`update tickets set issued_at = issued_at + interval '1 second' where show_id = $1 and booking_id = $2 and n = 1`,
 		`update tickets set status = 'void' where show_id = $1 and booking_id = $2`,
 		`update bookings set status = 'cancelled', closed_at = now() where show_id = $1 and booking_id = $2`,
@@ -624,6 +626,7 @@ var breaksOfMoney = map[string][]string{
 		`update tickets set status = 'valid', void_at = null where show_id = $1 and booking_id = $2 and n = 2`,
 	},
 	"the_applied_payment_took_what_its_booking_costs": {
+		`update payments set booking_id = show_id where show_id = $1 and booking_id = $2`,
 		`update payments set amount_minor = amount_minor - 1 where show_id = $1 and booking_id = $2`,
 		`update payments set status = 'failed' where show_id = $1 and booking_id = $2`,
 		`delete from payments where show_id = $1 and booking_id = $2`,
@@ -654,6 +657,7 @@ var breaksOfMoney = map[string][]string{
 	"a_refund_is_of_a_payment_that_succeeded_and_of_the_tickets_it_bought": {
 		`update payments set status = 'failed' where show_id = $1 and booking_id = $2`,
 		`update refunds set payment_id = show_id where show_id = $1 and booking_id = $2`,
+		`update payments set booking_id = show_id where show_id = $1 and booking_id = $2`,
 		`update refunds set amount_minor = amount_minor + 1 where show_id = $1 and booking_id = $2`,
 		`update refunds set ticket_ids = '{}', ticket_amounts = '{}' where show_id = $1 and booking_id = $2`,
 		`update refunds set ticket_amounts[1] = -1, ticket_amounts[2] = ticket_amounts[1] + ticket_amounts[2] + 1 where show_id = $1 and booking_id = $2`,
@@ -683,6 +687,7 @@ var breaksOfMoney = map[string][]string{
 	},
 	"a_payment_without_an_outcome_is_asked_for_and_no_other": {
 		`delete from payment_checks where show_id = $1 and $2::uuid is not null`,
+		`update payment_checks set show_id = $2 where show_id = $1`,
 		`update payments set status = 'pending', settled_at = null where show_id = $1 and booking_id = $2`,
 		`insert into payment_checks select payment_id, show_id, organisation_id, now() from payments where show_id = $1 and booking_id = $2`,
 	},
