@@ -350,101 +350,95 @@ func (m *model) agreeOnBooking(t *rapid.T, k *Booking, h *modelHold, now time.Ti
 	}
 }
 
-// purchase draws something that is done to a purchase.
-func (g *game) purchase(kind int) string {
-	hold := g.one(g.holds...)
-	h := g.m.holds[id(hold)]
-	if h != nil && h.book == nil && kind > 10 {
-		for _, other := range g.holds { // rather one that there is something of
-			if o := g.m.holds[id(other)]; o != nil && o.book != nil && g.chance(3) {
-				hold, h = other, o
-			}
+// purchase draws something that is done to a purchase; "" if there is none.
+func (g *game) purchase() string {
+	var holds, bought []string
+	for _, name := range g.holds {
+		if h := g.m.holds[id(name)]; h != nil && h.book != nil {
+			bought = append(bought, name)
+		} else if h != nil {
+			holds = append(holds, name)
 		}
 	}
-	if h == nil {
+	what := g.one("settle", "begin", "cancel", "settle", "begin", "confirm", "scan", "refund", "giveback", "retry", "stop")
+	from := bought
+	if what == "begin" || what == "confirm" {
+		from = append(holds, bought...)
+	}
+	if len(from) == 0 {
 		return ""
 	}
-	attempt := func() string {
-		g.pays[hold]++
-		letters := "bcdefghijklmnopqrstuvwxyz"
-		return sibling(hold, "p") + strings.TrimSpace(letters[:g.pays[hold]-1])
-	}
+	hold := g.one(from...)
+	h := g.m.holds[id(hold)]
 	actor := h.customer
 	if g.chance(8) {
 		actor = g.one("anna", "bert", "staff")
 	}
-	switch {
-	case kind <= 8:
-		if g.pays[hold] > 5 {
-			return ""
+	key := func() string {
+		if g.chance(5) {
+			return fmt.Sprintf(" key=k%d", g.upTo(6))
 		}
-		line := fmt.Sprintf("%s begin %s %s", actor, hold, attempt())
-		if g.chance(4) {
-			line += fmt.Sprintf(" key=k%d", g.upTo(6))
-		}
-		return line
-	case kind == 9:
-		if g.pays[hold] > 5 {
-			return ""
-		}
-		return fmt.Sprintf("staff confirm %s %s %s ref=7", hold, attempt(), g.one("cash", "comp"))
-	}
-	if h.book == nil {
 		return ""
 	}
-	booking := nameOf(h.book.id)
-	switch {
-	case kind <= 16:
-		if len(h.book.attempts) == 0 {
+	if what == "begin" || what == "confirm" {
+		if g.pays[hold] > 5 {
 			return ""
 		}
+		attempt := sibling(hold, "p") + "abcdefg"[:g.pays[hold]]
+		g.pays[hold]++
+		if what == "confirm" {
+			return fmt.Sprintf("staff confirm %s %s %s ref=7", hold, attempt, g.one("cash", "comp"))
+		}
+		return fmt.Sprintf("%s begin %s %s", actor, hold, attempt) + key()
+	}
+	booking, n := nameOf(h.book.id), len(h.book.tickets)
+	switch {
+	case what == "settle" && len(h.book.attempts) > 0:
 		p := h.book.attempts[g.upTo(len(h.book.attempts))-1]
-		line := fmt.Sprintf("gate settle %s %s", nameOf(p.id), g.one("ok", "ok", "ok", "failed", "failed", "cancelled", "pending"))
+		line := fmt.Sprintf("gate settle %s %s", nameOf(p.id), g.one("ok", "failed", "ok", "cancelled", "pending"))
 		if g.chance(12) {
 			line += fmt.Sprint(" amount=", p.amount+int64(g.upTo(2))-1)
 		}
 		return line
-	case kind <= 18 && booking[0] == 'k':
+	case what == "cancel" && hold != "r0":
 		line := fmt.Sprintf("%s cancel %s", actor, booking)
-		if len(h.book.tickets) > 0 && !g.chance(3) || g.chance(10) {
+		if n > 0 && !g.chance(3) || g.chance(10) {
 			for range g.upTo(2) {
-				line += fmt.Sprint(" ", g.upTo(len(h.book.tickets)+1))
+				line += fmt.Sprint(" ", g.upTo(n+1))
 			}
 		}
-		if g.chance(3) {
+		// What an overdue hold leaves to be cancelled depends on whether it was
+		// closed, for those who may cancel anything.
+		if overdue := h.book.status == BookingPending && !h.has(g.now) && h.book.open() == nil; !overdue && g.chance(2) {
 			line += " override"
 		}
-		if g.chance(5) {
-			line += fmt.Sprintf(" key=k%d", g.upTo(6))
-		}
-		return line
-	case kind <= 20 && len(h.book.tickets) > 0:
+		return line + key()
+	case what == "scan" && n > 0:
 		g.scans++
 		scan := g.scans
 		if g.chance(5) {
 			scan = g.upTo(g.scans)
 		}
-		line := fmt.Sprintf("door scan %s.%d s%d", booking, g.upTo(len(h.book.tickets)), scan)
+		line := fmt.Sprintf("door scan %s.%d s%d", booking, g.upTo(n), scan)
 		if g.chance(3) {
 			line += fmt.Sprintf(" at=%ds", g.upTo(60))
 		}
 		return line
-	case kind == 21 && len(g.d.refunds) > 0:
+	case (what == "refund" || what == "retry") && len(g.d.refunds) > 0:
 		var names []string
 		for id := range g.d.refunds {
 			names = append(names, nameOf(id))
 		}
 		slices.Sort(names)
-		name := g.one(names...)
-		if g.chance(4) {
+		if name := g.one(names...); what == "refund" {
+			return fmt.Sprintf("gate refund %s %s ref=re%d", name, g.one("failed", "ok", "pending"), g.upTo(3))
+		} else {
 			return "staff retry " + name
 		}
-		return fmt.Sprintf("gate refund %s %s ref=re%d", name, g.one("ok", "failed", "pending"), g.upTo(3))
-	case kind == 22 && booking[0] == 'k':
-		if g.chance(12) {
-			return "staff cancel"
-		}
+	case what == "giveback" && hold != "r0":
 		return fmt.Sprintf("staff giveback %s amount=%d cause=c%d", booking, g.upTo(60), g.upTo(4))
+	case what == "stop" && g.chance(20):
+		return "staff cancel"
 	}
 	return ""
 }

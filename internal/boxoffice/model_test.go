@@ -501,6 +501,7 @@ type game struct {
 	counter int
 	pays    map[string]int // attempts of a hold
 	scans   int
+	now     time.Time
 	d       *database // for the refunds there are, which the model does not know
 }
 
@@ -578,14 +579,13 @@ func (g *game) has(name string) []string {
 func (g *game) line() string {
 	actor := g.one("anna", "bert", "carl", "staff")
 	var w []string
-	kind := g.upTo(52)
-	if kind > 30 && len(g.holds) > 0 {
-		if line := g.purchase(kind - 30); line != "" {
+	if g.chance(2) {
+		if line := g.purchase(); line != "" {
 			return line
 		}
 	}
-	switch {
-	case kind > 30, kind <= 12 || len(g.holds) == 0:
+	switch kind := g.upTo(30); {
+	case kind <= 12 || len(g.holds) == 0:
 		name := g.name("r")
 		w = append([]string{"place", name}, g.places()...)
 		g.holds = append(g.holds, name)
@@ -676,6 +676,7 @@ func decideAgainstTheModel(t *rapid.T) {
 	now := noon
 	for range rapid.IntRange(1, 25).Draw(t, "ticks") {
 		now = g.later(now)
+		g.now = now
 		var cmds []Command
 		var lines, want []string
 		for range g.upTo(6) {

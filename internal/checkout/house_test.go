@@ -605,11 +605,10 @@ func (h *house) endHolds(show uuid.UUID) {
 func (h *house) passTime() {
 	h.t.Helper()
 	h.exec(`update payment_checks set due_at = clock_timestamp() where due_at > clock_timestamp()`)
-	h.exec(`with due as (
-	          update river_job set scheduled_at = clock_timestamp(), state = 'available'
-	           where state in ('scheduled', 'retryable') and kind <> 'reservations_expire'
-	          returning queue)
-	        select pg_notify(current_schema() || '.river_insert', json_build_object('queue', queue)::text) from (select distinct queue from due) q`)
+	h.exec(`update river_job set scheduled_at = clock_timestamp(), state = 'available'
+	         where state in ('scheduled', 'retryable') and kind <> 'reservations_expire'`)
+	h.exec(`select pg_notify(current_schema() || '.river_insert', json_build_object('queue', queue)::text)
+	          from (select distinct queue from river_job where state = 'available') q`)
 }
 
 // passTimeThere settles at the gateway what settles by itself after a while.
@@ -637,7 +636,7 @@ func (h *house) unrest() string {
 		union all select 'event ' || event_id from payment_events where done_at is null
 		union all select 'job ' || kind || ' ' || state || ' ' || attempt || ' ' || args || coalesce(errors[cardinality(errors)]->>'error', '')
 		            from river_job where state in ('available', 'running', 'scheduled', 'retryable', 'pending')
-		             and kind in ('payments_settle', 'refund_send', 'payment_event_apply', 'show_cancel', 'mail_send')`)
+		             and (kind in ('payments_settle', 'refund_send', 'payment_event_apply', 'show_cancel') or kind = 'mail_send' and $1)`, h.setup.mails)
 	for rows.Next() {
 		var line string
 		if err := rows.Scan(&line); err != nil {

@@ -46,6 +46,7 @@ func TestEachCancellationOfAPartHasItsMail(t *testing.T) {
 	t.Parallel()
 	h := open(t, mails, policy(0, 100))
 	v := h.bought("ada", sandbox.TokenOK, 0, 1, 2)
+	h.rest()
 	for _, ticket := range v.Tickets {
 		if _, err := h.cancel("ada", v.ID, ticket.ID); err != nil {
 			t.Fatal(err)
@@ -95,7 +96,7 @@ func TestReminderOnceAShow(t *testing.T) {
 	t.Parallel()
 	h := open(t, mails, edited(func(n *store.NewShow) { n.StartsAt = time.Now().Add(23 * time.Hour) }))
 	h.bought("ada", sandbox.TokenOK, 0)
-	cancelled := h.bought("eve", sandbox.TokenOK, 1)
+	cancelled := h.bought("eve", sandbox.TokenOK, 1) // and told nothing of a confirmation that is over
 	if _, err := h.out.Cancel(h.ctx, fixture.Staff, new(fixture.Key()), cancelled.ID, store.CancelRequest{Override: true, Reason: boxoffice.ReasonStaff}); err != nil {
 		t.Fatal(err)
 	}
