@@ -38,10 +38,11 @@ func (a *API) registerPayments() {
 	}, a.createRefund)
 	register(a, Operation{
 		ID: "retryRefund", Method: http.MethodPost, Path: "/refunds/{refundId}/retry", Tag: "Bookings", Scopes: refunds,
-		Summary:     "Send a refund again",
-		Description: "One that the gateway has refused, when what stood in its way is mended. One that is under way, or done, is refused.",
-		Codes:       []boxoffice.Code{boxoffice.CodeNotFound, boxoffice.CodeAlreadyRefunded, boxoffice.CodeLockTimeout},
-		Headers:     show,
+		Summary: "Send a refund again, or say that people made it",
+		Description: "One that the gateway has refused, when what stood in its way is mended. With `paidBy`, the reference of a transfer or a receipt, nothing is sent: people gave the money back in another way, and it is noted as done. " +
+			"One that is under way, or done, is refused.",
+		Codes:   []boxoffice.Code{boxoffice.CodeNotFound, boxoffice.CodeAlreadyRefunded, boxoffice.CodeLockTimeout},
+		Headers: show,
 	}, a.retryRefund)
 	register(a, Operation{
 		ID: "receivePaymentEvent", Method: http.MethodPost, Path: "/webhooks/payments/{gateway}", Tag: "Operations", Access: Open, NoKey: true, Busy: true,
@@ -184,12 +185,24 @@ func (a *API) refund(ctx context.Context, booking, id uuid.UUID) (*Refund, error
 
 type retryRefundInput struct {
 	RefundID uuid.UUID `path:"refundId" format:"uuid" doc:"The refund" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d66"`
+	Body     *struct {
+		PaidBy string `json:"paidBy,omitempty" maxLength:"200" doc:"How people gave the money back: the reference of a transfer or a receipt" example:"transfer 2026-11-28/17"`
+	}
 }
 
 type retryRefundOutput struct{ Body Refund }
 
 func (a *API) retryRefund(ctx context.Context, call *Call, in *retryRefundInput) (*retryRefundOutput, error) {
-	id, version, replayed, err := a.opts.Store.RetryRefund(ctx, call.Caller.Actor(), &call.Key, in.RefundID)
+	var c boxoffice.Checks
+	paidBy := ""
+	if in.Body != nil {
+		paidBy = in.Body.PaidBy
+	}
+	c.Line("paidBy", &paidBy, 0, referenceMax)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	id, version, replayed, err := a.opts.Store.RetryRefund(ctx, call.Caller.Actor(), &call.Key, in.RefundID, paidBy)
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +213,9 @@ func (a *API) retryRefund(ctx context.Context, call *Call, in *retryRefundInput)
 	f, err := a.refund(ctx, place.BookingID, id)
 	if err != nil {
 		return nil, err
+	}
+	if paidBy != "" {
+		f.Status = string(boxoffice.RefundSucceeded)
 	}
 	finishWrite(call, version, replayed)
 	return &retryRefundOutput{*f}, nil

@@ -38,6 +38,10 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 	buy := func(seat int) reply { return s.must("POST", "/bookings", buying(take(seat), "sbx_ok")) }
 	toConfirm, toPay := take(0), s.ask("POST", "/bookings", buying(take(1), "sbx_declined")).text("bookingId")
 	toCancel, toRefund, toName := buy(2), buy(3), buy(4)
+	refused := s.must("POST", "/bookings/"+s.must("POST", "/bookings", buying(take(6), "sbx_refund_fails")).text("bookingId")+"/refunds", `{}`).text("refundId")
+	if err := s.checkout.SendRefund(t.Context(), uuid.MustParse(refused)); err != nil {
+		t.Fatal(err)
+	}
 
 	raw, err := json.Marshal(s.OpenAPI())
 	if err != nil {
@@ -71,6 +75,7 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		"POST /reservations/{reservationId}/confirm": `{"paymentMethod":"cash","paymentReference":"r","buyer":` + ada + `,"holders":["A"]}`,
 		"POST /bookings/{bookingId}/cancel":          `{"ticketIds":["` + ticketID(toCancel, 0) + `"]}`,
 		"POST /bookings/{bookingId}/refunds":         `{"ticketIds":["` + ticketID(toRefund, 0) + `"],"amount":1}`,
+		"POST /refunds/{refundId}/retry":             `{"paidBy":"transfer 17"}`,
 		"PATCH /tickets/{ticketId}":                  `{"holderName":"N"}`,
 		"POST /tickets/check-in":                     `{"code":"` + code(toName, 0) + `","scanId":"` + uuid.NewString() + `","gate":"g","at":"2026-01-01T20:00:00Z","showId":"` + sold.ID.String() + `"}`,
 	}
@@ -119,7 +124,7 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		for _, own := range []struct{ template, name, id string }{
 			{"/reservations/{reservationId}/confirm", "{reservationId}", toConfirm}, {"/bookings/{bookingId}/pay", "{bookingId}", toPay},
 			{"/bookings/{bookingId}/cancel", "{bookingId}", toCancel.text("bookingId")}, {"/bookings/{bookingId}/refunds", "{bookingId}", toRefund.text("bookingId")},
-			{"/tickets/{ticketId}", "{ticketId}", ticketID(toName, 0)},
+			{"/tickets/{ticketId}", "{ticketId}", ticketID(toName, 0)}, {"/refunds/{refundId}/retry", "{refundId}", refused},
 		} {
 			if own.template == template {
 				path = strings.ReplaceAll(path, own.name, own.id)

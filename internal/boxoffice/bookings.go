@@ -69,6 +69,7 @@ type People struct {
 	BookingID uuid.UUID
 	Buyer     *Buyer   // nil: as before
 	Holders   []string // by ticket number; "": not named
+	Unnamed   bool     // the places have changed: the names on them go
 }
 
 // open returns the attempt that the gateway has not answered yet, if any.
@@ -175,7 +176,7 @@ func (b *batch) people(k *Booking, buyer *Buyer, holders []string) {
 	}
 	i := slices.IndexFunc(b.did.People, func(p People) bool { return p.BookingID == k.ID })
 	if i < 0 {
-		b.did.People = append(b.did.People, People{k.ID, buyer, holders})
+		b.did.People = append(b.did.People, People{BookingID: k.ID, Buyer: buyer, Holders: holders})
 		return
 	}
 	p := &b.did.People[i]
@@ -185,6 +186,16 @@ func (b *batch) people(k *Booking, buyer *Buyer, holders []string) {
 	if holders != nil {
 		p.Holders = holders
 	}
+}
+
+// unname takes the names off a booking's places, which are others now.
+func (b *batch) unname(k *Booking) {
+	i := slices.IndexFunc(b.did.People, func(p People) bool { return p.BookingID == k.ID })
+	if i < 0 {
+		b.did.People = append(b.did.People, People{BookingID: k.ID, Unnamed: true})
+		return
+	}
+	b.did.People[i].Holders, b.did.People[i].Unnamed = nil, true
 }
 
 func checkHolders(holders []string, r *Reservation) *Error {
@@ -309,9 +320,6 @@ func (b *batch) confirm(k *Booking, r *Reservation, reason Reason) {
 // retake gives a booking that was paid too late the places of its hold after
 // all: the same ones, and all of them, or it changes nothing and says false.
 func (b *batch) retake(k *Booking, r *Reservation) bool {
-	if b.Terms.Status == ShowCancelled {
-		return false
-	}
 	was := r.Status
 	back := items{} // what is still written down as this hold's
 	if was == ReservationActive {
@@ -340,7 +348,6 @@ func (b *batch) retake(k *Booking, r *Reservation) bool {
 	short := b.planAreas(&t, areas, back)
 	limited := b.checkCustomer(r.CustomerID, r.Places(), 0)
 	r.Status = was
-	b.asked, b.due = false, nil // r is among the overdue holds again
 	if r.Staff {
 		limited = nil // the hold was not held to it either
 	}
@@ -389,6 +396,9 @@ func (b *batch) consume(k *Booking, r *Reservation, t taking, reason Reason) {
 	b.logBooking(k, BookingConfirmedChange, was, reason)
 	b.issue(k, r, reason)
 	b.task(Task{Kind: TaskMail, Mail: MailConfirmation, BookingID: k.ID})
+	if p := k.open(); p != nil { // nobody needs it any more
+		b.hurry(p)
+	}
 }
 
 // CancelBooking gives tickets of a booking back, all or some, by the show's
@@ -526,9 +536,14 @@ func (b *batch) abandon(k *Booking, r *Reservation, reason Reason) {
 		b.close(r, ReservationReleased, reason)
 	}
 	if p := k.open(); p != nil {
-		b.did.Hurried = append(b.did.Hurried, p.ID)
-		b.settleAt(b.Now)
+		b.hurry(p)
 	}
+}
+
+// hurry has a payment asked for at once, and cancelled at its gateway.
+func (b *batch) hurry(p *Payment) {
+	b.did.Hurried = append(b.did.Hurried, p.ID)
+	b.settleAt(b.Now)
 }
 
 // left tells the booking of a hold that the hold has ended unpaid. One with a

@@ -579,27 +579,44 @@ func TestHoldsThatAreBeingPaidEnd(t *testing.T) {
 	})
 }
 
-// Who buys and who comes is told once a batch, whoever told it.
+// Who buys and who comes; of one batch the last word counts, whoever said it.
 func TestPeople(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	d.decide(noon, command("anna", words("place r1 A1 A2")))
-	_, did := d.decide(noon, command("anna", words("begin r1 p1 holders=Anna,Bert")))
-	if len(did.People) != 1 || did.People[0].Buyer.Name != "anna" || len(did.People[0].Holders) != 2 {
-		t.Errorf("people are %+v", did.People)
-	}
-	_, did = d.decide(noon,
-		command("gate", words("settle p1 failed")),
-		command("staff", words("begin r1 p1b")),
-		command("gate", words("settle p1b failed")),
-		command("staff", words("confirm r1 p1c cash ref=7 holders=Carl")),
-	)
-	if len(did.People) != 1 || did.People[0].Buyer.Name != "staff" || len(did.People[0].Holders) != 1 {
-		t.Errorf("people are %+v", did.People)
-	}
-	if _, did = d.decide(noon, command("gate", words("settle p1 ok"))); len(did.People) > 0 {
-		t.Errorf("people are %+v", did.People)
-	}
+	scripts(t, map[string]string{
+		"TheBuyerStaysForTheNextAttempt": `
+			anna place r1 A1 A2            => ok r1: A1 A2 until 15m for 200
+			anna begin r1 p1 holders=Anna,Bert => ok r1: A1 A2 until 15m for 200 k1 pending p1
+			people k1 anna Anna,Bert
+			gate settle p1 failed          => ok r1 k1 pending p1 failed
+			anna begin r1 p1b free         => ok r1: A1 A2 until 15m for 200 k1 pending p1b
+			gate settle p1b ok             => ok r1 k1 confirmed p1b succeeded
+			people k1 anna Anna,Bert`,
+		"TheLastWordCounts": `
+			anna place r1 A1 A2            => ok r1: A1 A2 until 15m for 200
+			anna begin r1 p1 holders=Anna,Bert => ok r1: A1 A2 until 15m for 200 k1 pending p1
+			gate settle p1 failed          => ok r1 k1 pending p1 failed
+			& staff begin r1 p1b           => ok r1: A1 A2 until 15m for 200 k1 pending p1b
+			& gate settle p1b failed       => ok r1 k1 pending p1b failed
+			& staff confirm r1 p1c cash ref=7 holders=Carl => ok r1 k1 confirmed p1c
+			people k1 staff Carl`,
+		"NamesGoWithThePlacesTheyWereOn": `
+			anna place r1 A1 A2            => ok r1: A1 A2 until 15m for 200
+			anna begin r1 p1 holders=Anna,Bert => ok r1: A1 A2 until 15m for 200 k1 pending p1
+			gate settle p1 failed          => ok r1 k1 pending p1 failed
+			& anna change r1 -A1           => ok r1: A2 until 15m for 100
+			people k1 anna
+			anna begin r1 p1b holders=Bert => ok r1: A2 until 15m for 100 k1 pending p1b
+			people k1 anna Bert
+			gate settle p1b failed         => ok r1 k1 pending p1b failed
+			anna change r1 +A3             => ok r1: A2 A3 until 15m for 200
+			& anna begin r1 p1c holders=Bert,Carl => ok r1: A2 A3 until 15m for 200 k1 pending p1c
+			people k1 anna Bert,Carl`,
+		"GivenAwayToNobodyInParticular": `
+			anna place r1 A1               => ok r1: A1 until 15m for 100
+			staff confirm r1 p1 comp       => ok r1 k1 confirmed
+			people k1 `+`
+			gate settle p1 ok              => NOT_FOUND`,
+	})
 }
 
 // Whoever may cancel and refund may do so for their own house only.

@@ -389,7 +389,14 @@ func (g *game) purchase() string {
 		if what == "confirm" {
 			return fmt.Sprintf("staff confirm %s %s %s ref=7", hold, attempt, g.one("cash", "comp"))
 		}
-		return fmt.Sprintf("%s begin %s %s", actor, hold, attempt) + key()
+		line := fmt.Sprintf("%s begin %s %s", actor, hold, attempt)
+		if g.chance(3) {
+			line += " holders=" + g.one("X", "Y")
+		}
+		if h.book != nil && g.chance(2) {
+			line += " free"
+		}
+		return line + key()
 	}
 	booking, n := nameOf(h.book.id), len(h.book.tickets)
 	switch {

@@ -648,7 +648,7 @@ func (g *game) line() string {
 // log tells the whole story, and how the commands were cut into batches makes
 // no difference to anything.
 func TestDecideAgainstTheModel(t *testing.T) {
-	for i := range 4 {
+	for i := range 8 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, decideAgainstTheModel)

@@ -301,10 +301,12 @@ func (k *Booking) fits(p *Payment, f *Refund) bool {
 	return p.RefundedMinor+f.AmountMinor <= p.AmountMinor
 }
 
-// RetryRefund sends a refund once more that the gateway had refused.
+// RetryRefund sends a refund once more that the gateway had refused, or notes
+// that people gave the money back in another way.
 type RetryRefund struct {
 	BookingID uuid.UUID
 	RefundID  uuid.UUID
+	PaidBy    string // the reference of what people did: of a transfer, a receipt; "": send it again
 }
 
 func (c *RetryRefund) decide(b *batch) *Error {
@@ -324,6 +326,14 @@ func (c *RetryRefund) decide(b *batch) *Error {
 	if p == nil || !k.fits(p, f) {
 		return Refuse(CodeAlreadyRefunded, "The payment was given back meanwhile.")
 	}
+	b.out.BookingID, b.out.ID = k.ID, f.ID
+	if c.PaidBy != "" {
+		if err := b.settleRefund(k, f, RefundSucceeded, ""); err != nil {
+			return err
+		}
+		f.Ref = c.PaidBy
+		return nil
+	}
 	b.changeRefund(f)
 	// Ref and Failure stay until the gateway names the new attempt: by them the
 	// old one is known, should it be told again.
@@ -332,7 +342,6 @@ func (c *RetryRefund) decide(b *batch) *Error {
 	b.moveRefunded(k, p, f, 1)
 	b.logRefund(k, f, RefundCreated, RefundFailed)
 	b.task(Task{Kind: TaskRefund, BookingID: k.ID, RefundID: f.ID})
-	b.out.BookingID, b.out.ID = k.ID, f.ID
 	return nil
 }
 

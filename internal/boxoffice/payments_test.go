@@ -254,6 +254,7 @@ func TestSettlePayment(t *testing.T) {
 			gate settle p1 cancelled       => ok r1 k1 pending p1 cancelled
 			anna begin r1 p1b              => ok r1: A1 until 15m for 100 k1 pending p1b
 			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded
+			  tasks mail confirmation k1; settle 0s; hurry p1b
 			gate settle p1b ok             => ok r1 k1 confirmed p1b succeeded late refunded
 			  log 6.0 payment.succeeded gate gateway r1 k1 p1b 100 pending>succeeded
 			  log 6.1 refund.created gate late_payment r1 k1 p1b p1b/unapplied 100 >pending
@@ -293,6 +294,21 @@ func TestSettlePayment(t *testing.T) {
 			anna begin r1 p1b              => ok r1: A1 until 15m for 100 k1 pending p1b
 			gate settle p1b ok             => ok r1 k1 confirmed p1b succeeded
 			book k1 confirmed 100-200 p1=succeeded:200-200 p1b=succeeded:100 1=A1:valid:100 p1/unapplied=pending:200`,
+		"AndTheHoldIsOver": `
+			anna place r1 A1 A2            => ok r1: A1 A2 until 15m for 200
+			anna begin r1 p1               => ok r1: A1 A2 until 15m for 200 k1 pending p1
+			gate settle p1 failed          => ok r1 k1 pending p1 failed
+			anna change r1 -A2             => ok r1: A1 until 15m for 100
+			anna begin r1 p1b              => ok r1: A1 until 15m for 100 k1 pending p1b
+			at 15m
+			gate settle p1 ok              => ok r1 k1 pending p1 succeeded late refunded
+			gate settle p1b ok             => ok r1 k1 confirmed p1b succeeded late booked
+			book k1 confirmed 100-200 p1=succeeded:200-200 p1b=succeeded:100 1=A1:valid:100 p1/unapplied=pending:200`,
+		"AnAttemptWhoseIdIsOlderThanTheOneBefore": `
+			anna place r1 A1               => ok r1: A1 until 15m for 100
+			anna begin r1 p1b              => ok r1: A1 until 15m for 100 k1 pending p1b
+			gate settle p1b failed         => ok r1 k1 pending p1b failed
+			& anna begin r1 p1             => ok r1: A1 until 15m for 100 k1 pending p1`,
 		"SettledAndExpiredInOneBatch": `
 			anna place r1 A1 ttl=60        => ok r1: A1 until 1m for 100
 			anna begin r1 p1               => ok r1: A1 until 2m for 100 k1 pending p1
@@ -594,6 +610,16 @@ func TestRefunds(t *testing.T) {
 			gate refund p1/cancel:1 ok ref=re3      => ok p1/cancel:1 k1
 			gate refund p1/cancel:1 failed ref=re2  => ok p1/cancel:1 k1
 			  log nothing`,
+		"PeopleGaveItBackInAnotherWay": bought + `
+			staff retry p1/cancel:1 paid=iban => ALREADY_REFUNDED
+			gate refund p1/cancel:1 failed ref=re1 => ok p1/cancel:1 k1
+			staff retry p1/cancel:1 paid=iban => ok p1/cancel:1 k1
+			  log 6.0 refund.succeeded staff buyer r1 k1 p1 p1/cancel:1 k1.1 100 failed>succeeded
+			  tasks nothing
+			gate refund p1/cancel:1 failed ref=re1 => ok p1/cancel:1 k1
+			  log nothing
+			staff retry p1/cancel:1 paid=iban => ALREADY_REFUNDED
+			book k1 confirmed 200-100 p1=succeeded:200-100 1=A1:void:100-100 2=A2:valid:100 p1/cancel:1=succeeded:100`,
 		"RefusedOutrightTwice": bought + `
 			gate refund p1/cancel:1 failed why=no   => ok p1/cancel:1 k1
 			staff retry p1/cancel:1                 => ok p1/cancel:1 k1

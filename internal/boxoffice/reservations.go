@@ -233,6 +233,7 @@ func (c *ChangeReservation) decide(b *batch) *Error {
 	if k := b.Bookings[r.BookingID]; k != nil { // what the hold has is what will be paid
 		b.changeBooking(k)
 		k.TotalMinor = r.TotalMinor()
+		b.unname(k)
 	}
 	b.logReservation(r, ReservationChanged, ReservationActive, b.reason(), take.items, back)
 	b.answer(r)

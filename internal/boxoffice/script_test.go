@@ -35,10 +35,11 @@ import (
 //	anna cancel k1 [1 3] [override] [reason=] tickets by number; "cancel" alone is the show
 //	staff giveback k1 [1 3] [amount=] [cause=]
 //	gate refund p1/cause ok|failed|pending [ref=] [why=]
-//	staff retry p1/cause
+//	staff retry p1/cause [paid=]            paid: people gave the money back
 //	gate desk p1 ok|failed|pending amount= ref= [dispute]
 //	door scan k1.1 s1 [gate=] [at=5m]       at: uploaded later
 //	book k1 confirmed 200-50 p1=…           the whole booking; see bookingText
+//	people k1 anna X,Y                      who buys, whose names are on the tickets
 //	hold r1 active until 2m own 1m          the hold's status, end and own end
 //	policy 50 60                            until 60 minutes before the start half goes back
 //	tasks mail confirmation k1; settle 15s  the tasks of the batch; or tasks nothing
@@ -113,6 +114,16 @@ func (s *script) line(line string) {
 		}
 		if got, want := bookingText(k), strings.Join(words(want), " "); got != want {
 			s.t.Errorf("book %s is %s\n     want %s", name, got, want)
+		}
+	case "people":
+		name, want := split(rest, " ")
+		p := s.people[id(name)]
+		got := strings.Join(p.Holders, ",")
+		if p.Buyer != nil {
+			got = strings.TrimSpace(p.Buyer.Name + " " + got)
+		}
+		if got != want {
+			s.t.Errorf("people of %s are %q\n     want %q", name, got, want)
 		}
 	case "hold":
 		name, want := split(rest, " ")
@@ -296,7 +307,7 @@ func command(actor string, w []string) Command {
 			Status: RefundStatus(happened(w[1])), Ref: opts["ref"], Failure: opts["why"],
 		}
 	case "retry":
-		cmd.Do = &RetryRefund{BookingID: id(sibling(w[0], "k")), RefundID: refundID(w[0])}
+		cmd.Do = &RetryRefund{BookingID: id(sibling(w[0], "k")), RefundID: refundID(w[0]), PaidBy: opts["paid"]}
 	case "giveback":
 		do := &GiveBack{BookingID: id(w[0]), TicketIDs: tickets(), Cause: "given"}
 		if opts["amount"] != "" {

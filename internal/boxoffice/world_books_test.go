@@ -138,12 +138,17 @@ func (d *database) saveBookings(did *Changes, fail func(string, ...any)) {
 		if _, ok := d.bookings[p.BookingID]; !ok {
 			fail("people of %s, which is not there", nameOf(p.BookingID))
 		}
-		if old := d.people[p.BookingID]; p.Buyer == nil {
-			p.Buyer = old.Buyer
-		} else if p.Holders == nil {
-			p.Holders = old.Holders
+		row := d.people[p.BookingID]
+		if p.Buyer != nil {
+			row.Buyer = p.Buyer
 		}
-		d.people[p.BookingID] = p
+		if p.Unnamed || p.Holders != nil {
+			row.Holders = p.Holders
+		}
+		if row.Buyer == nil && row.Holders != nil && !p.Unnamed && d.bookings[p.BookingID].Status == BookingPending {
+			fail("%s has people and no buyer", nameOf(p.BookingID))
+		}
+		d.people[p.BookingID] = row
 	}
 	d.checkTasks(did, confirmed, expired, resent, fail)
 }

@@ -101,6 +101,46 @@ func TestCancellingWhileItIsPaidTakesNoMoney(t *testing.T) {
 	}
 }
 
+func TestCancellingWhatWasPaidWithoutOurKnowingGivesTheMoneyBack(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.gateway.HoldWebhooks()
+	res, err := h.book(h.hold("a", 0), sandbox.TokenTimeout)
+	if err != nil || !res.Pending {
+		t.Fatal(err, res)
+	}
+	if _, err := h.cancel("a", res.Booking.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.rest()
+	h.is(res.Booking.ID, boxoffice.BookingCancelled)
+	h.givenBack(res.Booking.ID, 1, res.Booking.TotalMinor)
+}
+
+func TestCancellingDuringTheChargeTellsBothSides(t *testing.T) {
+	t.Parallel()
+	h := open(t, holdsBack)
+	h.gateway.HoldWebhooks()
+	r := h.hold("a", 0)
+	done := make(chan error, 1)
+	go func() {
+		_, err := h.book(r, sandbox.TokenOK)
+		done <- err
+	}()
+	h.until("the charge is made", func() bool { return len(h.charges()) == 1 })
+	id := read[uuid.UUID](h, `select booking_id from bookings`)
+	if _, err := h.cancel("a", id); err != nil {
+		t.Fatal(err)
+	}
+	h.release()
+	if refusal := refused(t, <-done, boxoffice.CodeReservationExpired); refusal.Facts.Refund == nil {
+		t.Errorf("the buyer is not told of the refund: %+v", refusal.Facts)
+	}
+	h.rest()
+	h.is(id, boxoffice.BookingCancelled)
+	h.givenBack(id, 1, fixture.FrontPrice)
+}
+
 func TestAGatewayThatIsDownWhenAPaymentIsCancelledIsToldLater(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -302,7 +342,6 @@ func TestADisputeTakesTheTicketsToo(t *testing.T) {
 func TestARefundThatTheGatewayRefusesIsForPeople(t *testing.T) {
 	t.Parallel()
 	h := open(t, policy(0, 100))
-	h.breaks = "no_refund_stays_refused"
 	v := h.bought("a", sandbox.TokenRefundFails, 0, 1)
 	if _, err := h.cancel("a", v.ID); err != nil {
 		t.Fatal(err)
@@ -318,7 +357,7 @@ func TestARefundThatTheGatewayRefusesIsForPeople(t *testing.T) {
 	// Staff sends it again: a new attempt for the gateway, the same refund here.
 	key := new(fixture.Key())
 	for range 2 {
-		if _, _, _, err := h.store.RetryRefund(h.ctx, fixture.Staff, key, v.Refunds[0].ID); err != nil {
+		if _, _, _, err := h.store.RetryRefund(h.ctx, fixture.Staff, key, v.Refunds[0].ID, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -329,6 +368,19 @@ func TestARefundThatTheGatewayRefusesIsForPeople(t *testing.T) {
 	}
 	if list := h.gateway.Ledger().Refunds; len(list) != 2 || list[0].MerchantID != list[1].MerchantID {
 		t.Errorf("at the gateway: %+v", list)
+	}
+	// In the end they pay it out themselves.
+	if _, _, _, err := h.store.RetryRefund(h.ctx, fixture.Staff, new(fixture.Key()), v.Refunds[0].ID, "transfer 17"); err != nil {
+		t.Fatal(err)
+	}
+	h.byHand = map[string]int64{v.AppliedID.String(): v.TotalMinor}
+	v = h.booking(v.ID)
+	if f := v.Refunds[0]; len(v.Refunds) != 1 || f.Status != boxoffice.RefundSucceeded || v.RefundedMinor != v.TotalMinor {
+		t.Errorf("%+v, given back %d", f, v.RefundedMinor)
+	}
+	h.rest()
+	if n := len(h.gateway.Ledger().Refunds); n != 2 {
+		t.Error("the gateway was asked", n, "times")
 	}
 }
 
@@ -346,7 +398,7 @@ func TestLateNewsOfARefusedRefundDoesNotEndItsNextAttempt(t *testing.T) {
 	if err := h.out.SendRefund(h.ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := h.store.RetryRefund(h.ctx, fixture.Staff, new(fixture.Key()), id); err != nil {
+	if _, _, _, err := h.store.RetryRefund(h.ctx, fixture.Staff, new(fixture.Key()), id, ""); err != nil {
 		t.Fatal(err)
 	}
 	if status := h.deliver(h.event("refund.failed", id)); status != http.StatusOK {

@@ -507,14 +507,18 @@ func (c *Checkout) effect(ctx context.Context, gateway string, e payment.Event) 
 	if e.Kind == payment.EventRefund && e.RefundID != uuid.Nil {
 		f, err := c.store.RefundPlace(ctx, e.RefundID)
 		switch {
-		case boxoffice.CodeOf(err) == boxoffice.CodeNotFound || err == nil && f.Gateway != gateway:
-			return eventIgnored, nil
+		case boxoffice.CodeOf(err) == boxoffice.CodeNotFound:
+			// We knew it before our database was restored, perhaps. If its payment
+			// is here, the money went back all the same.
 		case err != nil:
 			return "", err
+		case f.Gateway != gateway:
+			return eventIgnored, nil
+		default:
+			answer := e.Refund
+			answer.Gateway = cmp.Or(answer.Gateway, e.GatewayRefund)
+			return eventApplied, c.settleRefund(ctx, f, answer)
 		}
-		answer := e.Refund
-		answer.Gateway = cmp.Or(answer.Gateway, e.GatewayRefund)
-		return eventApplied, c.settleRefund(ctx, f, answer)
 	}
 	id := e.Payment.PaymentID
 	if id == uuid.Nil {
@@ -544,17 +548,26 @@ func (c *Checkout) effect(ctx context.Context, gateway string, e payment.Event) 
 	})
 }
 
-// Cancel gives tickets back, or takes a purchase back. A payment under way is
-// cancelled at its gateway there and then, as far as it can be.
+// Cancel gives tickets back, or takes a purchase back. Refunds are sent, and a
+// payment under way is cancelled at its gateway, there and then, as far as that
+// can be; jobs see to the rest.
 func (c *Checkout) Cancel(ctx context.Context, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, booking uuid.UUID, req store.CancelRequest) (*store.Cancelled, error) {
 	done, err := c.store.CancelBooking(ctx, actor, key, booking, req)
-	if err != nil || done.Open == uuid.Nil || done.Status != boxoffice.BookingCancelled {
+	if err != nil || done.Replayed {
 		return done, err
 	}
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*callMax)
 	defer cancel()
-	if err := c.Ask(whole, done.Open); err != nil {
-		c.log.Warn("checkout: a payment could not be cancelled, a job tries again", "payment", done.Open, "error", err)
+	if done.Open != uuid.Nil && done.Status == boxoffice.BookingCancelled {
+		if err := c.Ask(whole, done.Open); err != nil {
+			c.log.Warn("checkout: a payment could not be cancelled, a job tries again", "payment", done.Open, "error", err)
+		}
+	}
+	for _, f := range done.Refunds {
+		// The money need not wait for its job; one that could not be sent does.
+		if err := c.SendRefund(whole, f.ID); err != nil && !errors.As(err, new(*ErrWait)) {
+			c.log.Warn("checkout: a refund could not be sent, a job tries again", "refund", f.ID, "error", err)
+		}
 	}
 	return done, nil
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/checkout"
@@ -34,6 +36,7 @@ import (
 	"github.com/rowlock/rowlock/internal/pgtest"
 	"github.com/rowlock/rowlock/internal/sandbox"
 	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/internal/telemetry"
 	"github.com/rowlock/rowlock/internal/tickets"
 	"github.com/rowlock/rowlock/sql/ops"
 )
@@ -74,10 +77,13 @@ type house struct {
 	pays    payment.Gateway
 	out     *checkout.Checkout
 	mails   *mail.Drop
+	metrics *telemetry.Metrics
 	setup   setup
 
 	working bool // jobs
 	stops   []func()
+	other   *checkout.Checkout           // takes webhooks; nil: out does
+	byHand  map[string]int64             // what people gave back of payments, without the gateway
 	breaks  string                       // the rule that the test breaks on purpose
 	receive atomic.Pointer[http.Handler] // of webhooks; nil: the house's own
 	mu      sync.Mutex
@@ -86,7 +92,7 @@ type house struct {
 
 func open(t testing.TB, edit ...func(*setup)) *house {
 	t.Helper()
-	h := &house{t: t, db: pgtest.New(t)}
+	h := &house{t: t, db: pgtest.New(t), metrics: telemetry.NewMetrics()}
 	h.setup.gateway = sandbox.Options{Key: apiKey, WebhookSecret: webhookSecret, Log: quietly, Async: time.Hour, Timeout: time.Millisecond, Retry: 10 * time.Millisecond}
 	for _, f := range edit {
 		f(&h.setup)
@@ -106,7 +112,7 @@ func open(t testing.TB, edit ...func(*setup)) *house {
 	if h.setup.charges != nil {
 		h.pays = h.setup.charges(h.pays)
 	}
-	h.out = checkout.New(checkout.Config{Store: h.store, Gateways: []payment.Gateway{h.pays}})
+	h.out = checkout.New(checkout.Config{Store: h.store, Gateways: []payment.Gateway{h.pays}, Observer: h.metrics})
 	h.Made = fixture.Show(t, h.store, h.setup.show)
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -164,7 +170,7 @@ func (h *house) webhook(w http.ResponseWriter, r *http.Request) {
 		(*other).ServeHTTP(w, r)
 		return
 	}
-	status := take(h.out, r)
+	status := take(cmp.Or(h.other, h.out), r)
 	h.mu.Lock()
 	h.heard = append(h.heard, status)
 	h.mu.Unlock()
@@ -752,6 +758,9 @@ func (h *house) audit() {
 			h.t.Error(line)
 		}
 	}
+	if n := read[int](h, `select deadlocks::int from pg_stat_database where datname = current_database()`); n > 0 {
+		h.t.Errorf("%d deadlocks", n)
+	}
 	h.reconcile()
 }
 
@@ -794,12 +803,13 @@ func (h *house) reconcile() {
 		if p.Applied {
 			kept = p.Kept
 		}
-		if p.Amount != there.Amount || p.Refunded != there.Refunded+there.Refunding+there.Disputed || p.Amount != kept+p.Refunded || p.Currency != there.Currency {
+		hand := h.byHand[p.ID]
+		if p.Amount != there.Amount || p.Refunded != there.Refunded+there.Refunding+there.Disputed+hand || p.Amount != kept+p.Refunded || p.Currency != there.Currency {
 			h.t.Errorf("payment %s: taken %d %s, given back %d, kept %d for tickets; there: %+v", p.ID, p.Amount, p.Currency, p.Refunded, kept, there)
 		}
 		sum := sums[p.Currency]
 		sum.Charged += p.Amount
-		sum.Net += kept
+		sum.Net += kept + hand
 		sums[p.Currency] = sum
 	}
 	for currency, sum := range ledger.Sums {
@@ -812,6 +822,22 @@ func (h *house) reconcile() {
 			h.t.Errorf("the gateway took money for something that is not here: %+v", p)
 		}
 	}
+}
+
+// figure is what a counter says.
+func figure(m prometheus.Metric) float64 {
+	var d dto.Metric
+	if err := m.Write(&d); err != nil {
+		panic(err)
+	}
+	return d.GetCounter().GetValue()
+}
+
+// instance is another process on the house's database and gateway.
+func (h *house) instance() *checkout.Checkout {
+	h.t.Helper()
+	s := fixture.On(h.t, h.db, func(c *store.Config) { c.Jobs = scheduler(h.t) })
+	return checkout.New(checkout.Config{Store: s, Gateways: []payment.Gateway{gatewayAt(h.url)}})
 }
 
 // refused fails the test unless err is a refusal with the code, and returns it.

@@ -96,7 +96,7 @@ func TestReminderOnceAShow(t *testing.T) {
 	t.Parallel()
 	h := open(t, mails, edited(func(n *store.NewShow) { n.StartsAt = time.Now().Add(23 * time.Hour) }))
 	h.bought("ada", sandbox.TokenOK, 0)
-	cancelled := h.bought("eve", sandbox.TokenOK, 1) // and told nothing of a confirmation that is over
+	cancelled := h.bought("eve", sandbox.TokenOK, 1)
 	if _, err := h.out.Cancel(h.ctx, fixture.Staff, new(fixture.Key()), cancelled.ID, store.CancelRequest{Override: true, Reason: boxoffice.ReasonStaff}); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,12 @@ func TestReminderOnceAShow(t *testing.T) {
 		t.Error(shows, "shows", err)
 	}
 	h.rest()
-	h.posted(map[string]int{"confirmation": 1, "reminder": 1, "cancellation": 1})
+	if n := len(h.sent("reminder")); n != 1 {
+		t.Error(n, "reminders")
+	}
+	if n := read[int](h, `select count(*)::int from river_job where kind = 'mail_send' and args->>'mail' = 'reminder'`); n != 1 {
+		t.Error(n, "reminders on the queue")
+	}
 }
 
 func TestNobodyIsToldWhoseDataAreEmptied(t *testing.T) {

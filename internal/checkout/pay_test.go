@@ -112,6 +112,7 @@ func TestASecondCardAfterADeclineIsANewAttempt(t *testing.T) {
 func TestTheHoldLastsWhileItIsPaidAndGoesBackToItsOwnEnd(t *testing.T) {
 	t.Parallel()
 	h := open(t, holdsBack)
+	h.gateway.HoldWebhooks()
 	r, _, err := h.store.PlaceReservation(h.ctx, buyer("a"), new(fixture.Key()), store.PlaceRequest{
 		ShowID: h.ID, CustomerID: "a", TTLSeconds: 60, Seats: []store.SeatRef{{ID: h.Seats[0].ID}},
 	})
@@ -289,6 +290,10 @@ func TestARedirectIsConfirmedOnThePageOrEndsWithTheHold(t *testing.T) {
 				t.Fatal(err, res)
 			}
 			id := res.Booking.Payment().ID
+			// A session that outlives the hold would take money for nothing.
+			if there := h.at(id).ExpiresAt; !there.Equal(res.Booking.ExpiresAt) {
+				t.Error("the session ends", there.Sub(res.Booking.ExpiresAt), "after the hold")
+			}
 			if decision != "" {
 				h.decide(id, decision)
 				h.rest()
@@ -303,4 +308,80 @@ func TestARedirectIsConfirmedOnThePageOrEndsWithTheHold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A buyer whose payment hangs holds the same seat again and pays that.
+func TestOfTwoHoldsOfOneSeatByOneBuyerOneIsPaid(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	first, err := h.book(h.hold("a", 0), sandbox.TokenAsync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.tryHold(h.ID, "a", 0); boxoffice.CodeOf(err) != boxoffice.CodeSeatAlreadyReserved {
+		t.Fatal("while it is paid the seat is", err)
+	}
+	h.endHolds(h.ID)
+	second := h.bought("a", sandbox.TokenOK, 0)
+	h.settle(first.Booking.Payment().ID)
+	h.rest()
+	h.is(second.ID, boxoffice.BookingConfirmed)
+	h.is(first.Booking.ID, boxoffice.BookingFailed)
+	h.givenBack(first.Booking.ID, 1, first.Booking.TotalMinor)
+}
+
+func TestAPaymentWhoseJobIsLostIsSettledByTheSweep(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.gateway.HoldWebhooks()
+	id := h.forgotten("a", sandbox.TokenOK, 0)
+	h.exec(`delete from river_job`)
+	h.exec(`update payment_checks set due_at = clock_timestamp() - interval '1 minute'`)
+	h.works()
+	h.until("the sweep has come", func() bool { return h.booking(id).Status == boxoffice.BookingConfirmed })
+}
+
+func TestAPaymentWithoutAnOutcomeIsAskedForLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	res, err := h.book(h.hold("a", 0), sandbox.TokenAsyncLate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.endHolds(h.ID) // else it is asked for at the hold's end, too
+	for _, want := range []time.Duration{15, 30, 60, 120, 300, 600, 1800, 3600, 3600} {
+		want *= time.Second
+		h.exec(`update payment_checks set due_at = clock_timestamp()`)
+		ids, err := h.store.ClaimPayments(h.ctx, h.ID, 10)
+		if err != nil || len(ids) != 1 {
+			t.Fatal(ids, err)
+		}
+		next := read[time.Duration](h, `select due_at - clock_timestamp() from payment_checks`)
+		if next > want || next < want-5*time.Second {
+			t.Errorf("asked for again after %s, not %s", next, want)
+		}
+		if n := read[int](h, `select count(*)::int from river_job j join payment_checks c on j.scheduled_at = c.due_at where kind = 'payments_settle'`); n == 0 {
+			t.Error("no job will ask then")
+		}
+		if ids, err := h.store.ClaimPayments(h.ctx, h.ID, 10); err != nil || len(ids) != 0 {
+			t.Error("it is claimed twice", ids, err)
+		}
+	}
+	h.settle(res.Booking.Payment().ID)
+}
+
+func TestAPaymentIsAskedForWhenItsHoldEnds(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	if _, err := h.book(h.hold("a", 0), sandbox.TokenRedirect); err != nil {
+		t.Fatal(err)
+	}
+	h.exec(`update payment_checks set due_at = clock_timestamp(), asked = 8`)
+	if _, err := h.store.ClaimPayments(h.ctx, h.ID, 10); err != nil {
+		t.Fatal(err)
+	}
+	if !read[bool](h, `select c.due_at = r.expires_at from payment_checks c, reservations r`) {
+		t.Error("its session at the gateway is left to itself")
+	}
+	h.endHolds(h.ID)
 }

@@ -43,6 +43,7 @@ func TestAnswersAndWebhooksInParallelConfirmOnce(t *testing.T) {
 	const rounds = 100
 	h := open(t, seats(rounds), func(s *setup) { s.mails = true })
 	h.works()
+	h.other = h.instance() // answers come to one process, webhooks to another
 	h.gateway.Inject(slow(2 * time.Second))
 	ids := make([]uuid.UUID, rounds)
 	errs := all(rounds, func(i int) error {
@@ -218,6 +219,9 @@ func TestASecondAfterTheEndWithThePlacesFreeItIsBooked(t *testing.T) {
 	if v := h.is(res.Booking.ID, boxoffice.BookingConfirmed); len(v.Tickets) != 2 || len(v.Refunds) != 0 {
 		t.Error(len(v.Tickets), "tickets", len(v.Refunds), "refunds")
 	}
+	if n := figure(h.metrics.LatePayments.WithLabelValues("booked")); n != 1 {
+		t.Error(n, "late payments were booked, says the metric")
+	}
 }
 
 func TestASecondAfterTheEndAndClosedWithThePlacesFreeItIsBooked(t *testing.T) {
@@ -269,6 +273,9 @@ func TestASecondAfterTheEndWithThePlacesGoneItGoesBackOnce(t *testing.T) {
 	}
 	if p := h.at(id); p.Refunded != v.TotalMinor {
 		t.Error("the gateway gave back", p.Refunded)
+	}
+	if n := figure(h.metrics.LatePayments.WithLabelValues("refunded")); n != 1 {
+		t.Error(n, "late payments were refunded, says the metric")
 	}
 	if n := read[int](h, `select count(*)::int from changes where reason = 'late_payment' and type = 'booking.failed'`); n != 1 {
 		t.Error("the log tells of it", n, "times")

@@ -21,6 +21,10 @@ const (
 	paymentsGrace    = 30 * time.Second
 	paymentsShowsMax = 100
 
+	// refundsForsaken is after how long a refund without a job has a new one.
+	// Its first one is tried for three weeks.
+	refundsForsaken = time.Hour
+
 	// sliceMax is how long one turn of a long work may take: then the job puts
 	// itself back, since River gives jobs of a minute to somebody else.
 	sliceMax = 5 * time.Second
@@ -106,6 +110,9 @@ func (w *sweepPayments) Timeout(*river.Job[SweepPaymentsArgs]) time.Duration { r
 func (w *sweepPayments) Work(ctx context.Context, _ *river.Job[SweepPaymentsArgs]) error {
 	shows, err := w.store.UnsettledShows(ctx, paymentsGrace, paymentsShowsMax)
 	if err != nil {
+		return err
+	}
+	if _, err := w.store.SendForsaken(ctx, refundsForsaken, paymentsShowsMax); err != nil {
 		return err
 	}
 	var failed []error

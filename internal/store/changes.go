@@ -78,8 +78,8 @@ type ChangeFilter struct {
 }
 
 // ListChanges returns a page of the log, the oldest first. Within one show,
-// or of one reservation, the order is that of the show's versions and the page
-// is up to date. Across shows it is an order in which nothing ever appears
+// or of one reservation or booking, the order is that of the show's versions
+// and the page is up to date. Across shows it is an order in which nothing ever appears
 // behind what was returned: changes are held back while a transaction that
 // began before them is running.
 func (s *Store) ListChanges(ctx context.Context, f ChangeFilter) ([]ChangeView, error) {
@@ -92,6 +92,16 @@ func (s *Store) ListChanges(ctx context.Context, f ChangeFilter) ([]ChangeView, 
 			return nil, err
 		}
 		f.ShowID = show
+	}
+	if f.ShowID == uuid.Nil && f.BookingID != uuid.Nil {
+		place, err := s.placeOfBooking(ctx, f.BookingID)
+		if boxoffice.CodeOf(err) == boxoffice.CodeNotFound {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.ShowID = place.show
 	}
 	after := f.After
 	if after != nil && f.ShowID != uuid.Nil && after.ShowID != f.ShowID {

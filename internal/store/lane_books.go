@@ -34,6 +34,7 @@ var (
 	sqlScansSave           = queries.Must("scans_save")
 	sqlBuyersSave          = queries.Must("buyers_save")
 	sqlTicketHoldersSave   = queries.Must("ticket_holders_save")
+	sqlTicketHoldersClear  = queries.Must("ticket_holders_clear")
 )
 
 type scanner interface{ Scan(...any) error }
@@ -255,21 +256,18 @@ func (t *laneTx) savePeople(b *pgx.Batch) {
 	var customers, names, emails, words, holderCustomers, holders []string
 	var phones, locales []*string
 	var ns []int32
+	var unnamedShows, unnamed []uuid.UUID
 	for _, sh := range t.shows {
-		last := map[uuid.UUID]int{} // of one booking told twice in a batch the last counts
-		for i, p := range sh.did.People {
-			last[p.BookingID] = i
-		}
-		for i, p := range sh.did.People {
-			if last[p.BookingID] != i {
-				continue
-			}
+		for _, p := range sh.did.People {
 			org, customer := sh.state.Terms.OrganisationID, sh.state.Bookings[p.BookingID].CustomerID
 			if who := p.Buyer; who != nil {
 				shows, ids, orgs, customers = append(shows, sh.id), append(ids, p.BookingID), append(orgs, org), append(customers, customer)
 				names, emails = append(names, who.Name), append(emails, who.Email)
 				phones, locales = append(phones, textOrNil(who.Phone)), append(locales, textOrNil(who.Locale))
 				words = append(words, literal(searchWords(who), appendQuoted))
+			}
+			if p.Unnamed || p.Holders != nil {
+				unnamedShows, unnamed = append(unnamedShows, sh.id), append(unnamed, p.BookingID)
 			}
 			for n, name := range p.Holders {
 				if name != "" {
@@ -281,6 +279,9 @@ func (t *laneTx) savePeople(b *pgx.Batch) {
 	}
 	if len(ids) > 0 {
 		b.Queue(sqlBuyersSave, shows, ids, orgs, customers, names, emails, phones, locales, words)
+	}
+	if len(unnamed) > 0 {
+		b.Queue(sqlTicketHoldersClear, unnamedShows, unnamed)
 	}
 	if len(holderIDs) > 0 {
 		b.Queue(sqlTicketHoldersSave, holderShows, holderIDs, ns, holderOrgs, holderCustomers, holders)

@@ -21,6 +21,7 @@ var (
 	sqlPaymentChecksOverdueShows = queries.Must("payment_checks_overdue_shows")
 	sqlRefundsRead               = queries.Must("refunds_read")
 	sqlRefundsPlace              = queries.Must("refunds_place")
+	sqlRefundsForsaken           = queries.Must("refunds_forsaken")
 	sqlRefundsWatch              = queries.Must("refunds_watch")
 	sqlPaymentEventsStore        = queries.Must("payment_events_store")
 	sqlPaymentEventsRead         = queries.Must("payment_events_read")
@@ -180,6 +181,29 @@ func (s *Store) SettleRefund(ctx context.Context, actor string, f RefundPlace, s
 	return err
 }
 
+// SendForsaken puts refunds on the queue again that were decided the given time
+// ago and have neither an outcome nor a job: theirs was discarded, and purged.
+// It returns how many.
+func (s *Store) SendForsaken(ctx context.Context, ago time.Duration, limit int) (n int, err error) {
+	err = s.tx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sqlRefundsForsaken, ago.Seconds(), limit)
+		if err != nil {
+			return err
+		}
+		var tasks []Task
+		var show, booking, refund uuid.UUID
+		if _, err := pgx.ForEachRow(rows, []any{&show, &booking, &refund}, func() error {
+			tasks = append(tasks, Task{show, boxoffice.Task{Kind: boxoffice.TaskRefund, BookingID: booking, RefundID: refund}})
+			return nil
+		}); err != nil {
+			return err
+		}
+		n = len(tasks)
+		return s.schedule(ctx, tx, tasks)
+	})
+	return n, err
+}
+
 // DeskRefund is money that was given back, or taken back, without us.
 type DeskRefund struct {
 	Ref         string // the gateway's id of it
@@ -219,14 +243,14 @@ func (s *Store) GiveBack(ctx context.Context, actor boxoffice.Actor, key *boxoff
 	})
 }
 
-// RetryRefund sends a refund once more that its gateway had refused; see
-// [boxoffice.RetryRefund].
-func (s *Store) RetryRefund(ctx context.Context, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, refund uuid.UUID) (id uuid.UUID, version int64, replayed bool, err error) {
+// RetryRefund sends a refund once more that its gateway had refused, or with
+// paidBy notes that people made it; see [boxoffice.RetryRefund].
+func (s *Store) RetryRefund(ctx context.Context, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, refund uuid.UUID, paidBy string) (id uuid.UUID, version int64, replayed bool, err error) {
 	f, err := s.RefundPlace(ctx, refund)
 	if err != nil {
 		return id, 0, false, err
 	}
-	return s.refundCommand(ctx, actor, key, f.BookingID, &boxoffice.RetryRefund{BookingID: f.BookingID, RefundID: refund})
+	return s.refundCommand(ctx, actor, key, f.BookingID, &boxoffice.RetryRefund{BookingID: f.BookingID, RefundID: refund, PaidBy: paidBy})
 }
 
 func (s *Store) refundCommand(ctx context.Context, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, booking uuid.UUID, do boxoffice.Doer) (id uuid.UUID, version int64, replayed bool, err error) {

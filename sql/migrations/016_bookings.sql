@@ -177,7 +177,7 @@ create table refunds (
   constraint refunds_tickets check (cardinality(ticket_ids) = cardinality(ticket_amounts))
 ) with (fillfactor = 90);
 create unique index refunds_by_id on refunds (refund_id);
-create index refunds_pending on refunds (created_at) where status = 'pending';
+create index refunds_open on refunds (created_at) where status <> 'succeeded';
 comment on table refunds is 'Money given back: a row first, then the gateway is told, by the row''s id.';
 comment on column refunds.show_id is 'The show.';
 comment on column refunds.booking_id is 'The booking.';

@@ -185,7 +185,7 @@ func (n *night) pay() {
 	n.succeed(n.again("lee").PaymentID, boxoffice.BookingConfirmed)
 	n.succeed(first.PaymentID, boxoffice.BookingConfirmed)
 	refused := n.sayRefund(first.BookingID, 0, boxoffice.RefundFailed, "re_lee_1")
-	_, _, _, err = n.s.RetryRefund(ctx, box, new(fixture.Key()), refused)
+	_, _, _, err = n.s.RetryRefund(ctx, box, new(fixture.Key()), refused, "")
 	n.must(err)
 
 	// Max is still at the gateway's page.
@@ -354,7 +354,7 @@ func (n *night) testMoney(run func(name string, do func(t *testing.T))) {
 		if row := one(t, n.ask("money_by_show", show), map[string]string{"refused_minor": "4000"}); row["kept_minor"] != "34500" {
 			t.Errorf("%v", row)
 		}
-		_, _, _, err = n.s.RetryRefund(t.Context(), box, new(fixture.Key()), id)
+		_, _, _, err = n.s.RetryRefund(t.Context(), box, new(fixture.Key()), id, "")
 		n.must(err)
 	})
 

@@ -115,6 +115,15 @@ insert into ticket_holders (show_id, booking_id, n, organisation_id, customer_id
 select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::text[])
 on conflict (show_id, booking_id, n) do update set name = excluded.name;
 
+-- name: ticket_holders_clear
+-- Takes all names off bookings whose places have changed. $1 show_id[], $2 booking_id[].
+delete from ticket_holders
+ where ctid = any (array(
+   select h.ctid
+     from unnest($1::uuid[], $2::uuid[]) as w(show_id, booking_id)
+    cross join lateral (
+      select h.ctid from ticket_holders h where h.show_id = w.show_id and h.booking_id = w.booking_id offset 0) h));
+
 -- name: ticket_holders_delete
 -- Takes a name off a ticket. $1 show_id, $2 booking_id, $3 n.
 delete from ticket_holders where show_id = $1 and booking_id = $2 and n = $3;

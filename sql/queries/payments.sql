@@ -136,10 +136,26 @@ select f.show_id, f.booking_id, f.refund_id, k.reservation_id, f.payment_id, p.g
  where f.refund_id = $1;
 
 -- name: refunds_watch
--- Refunds without an outcome, the age of the oldest in seconds, and refunds that failed.
-select (select count(*) from refunds where status = 'pending'),
-       (select coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float8 from refunds where status = 'pending'),
-       (select count(*) from refunds where status = 'failed');
+-- Refunds without an outcome, the age of the oldest in seconds, and refunds that failed and were not made up for: there is
+-- room for them in their payment still. A dispute that was won needs no refund.
+select count(*) filter (where f.status = 'pending'),
+       coalesce(extract(epoch from clock_timestamp() - min(f.created_at) filter (where f.status = 'pending')), 0)::float8,
+       count(*) filter (where f.status = 'failed' and f.cause not like 'dispute:%' and p.refunded_minor + f.amount_minor <= p.amount_minor)
+  from refunds f
+  join payments p on p.show_id = f.show_id and p.booking_id = f.booking_id and p.payment_id = f.payment_id
+ where f.status <> 'succeeded';
+
+-- name: refunds_forsaken
+-- Refunds that were decided $1 seconds ago, have no outcome, and no job that would send them. $2 how many.
+select f.show_id, f.booking_id, f.refund_id
+  from refunds f
+ where f.status <> 'succeeded' and f.status = 'pending' and f.created_at <= clock_timestamp() - make_interval(secs => $1::float8)
+   and not exists (
+     select from river_job j
+      where j.kind = 'refund_send' and j.args ->> 'refundId' = f.refund_id::text
+        and j.state in ('available', 'pending', 'retryable', 'running', 'scheduled'))
+ order by f.created_at
+ limit $2;
 
 -- name: payment_events_store
 -- Keeps what a gateway tells, once. Returns whether its effect is in the database already. $1 gateway, $2 event_id, $3 event.
