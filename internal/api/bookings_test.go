@@ -182,7 +182,7 @@ func TestBuyingWhatIsHeld(t *testing.T) {
 	for _, c := range s.must("GET", "/changes?bookingId="+first.text("bookingId"), "").list("changes") {
 		types = append(types, c.(map[string]any)["type"].(string))
 	}
-	want := "booking.created payment.created payment.succeeded reservation.consumed booking.confirmed ticket.issued ticket.used refund.created ticket.void refund.created booking.cancelled"
+	want := "booking.created payment.created payment.succeeded reservation.consumed booking.confirmed ticket.issued ticket.used refund.created ticket.void refund.created booking.cancelled refund.succeeded"
 	if strings.Join(types, " ") != want {
 		t.Errorf("logged %v", types)
 	}

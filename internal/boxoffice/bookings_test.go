@@ -614,7 +614,7 @@ func TestPeople(t *testing.T) {
 		"GivenAwayToNobodyInParticular": `
 			anna place r1 A1               => ok r1: A1 until 15m for 100
 			staff confirm r1 p1 comp       => ok r1 k1 confirmed
-			people k1 `+`
+			people k1
 			gate settle p1 ok              => NOT_FOUND`,
 	})
 }

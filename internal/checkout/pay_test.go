@@ -349,8 +349,8 @@ func TestAPaymentWithoutAnOutcomeIsAskedForLessAndLessOften(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.endHolds(h.ID) // else it is asked for at the hold's end, too
-	for _, want := range []time.Duration{15, 30, 60, 120, 300, 600, 1800, 3600, 3600} {
-		want *= time.Second
+	for _, seconds := range []int{15, 30, 60, 120, 300, 600, 1800, 3600, 3600} {
+		want := time.Duration(seconds) * time.Second
 		h.exec(`update payment_checks set due_at = clock_timestamp()`)
 		ids, err := h.store.ClaimPayments(h.ctx, h.ID, 10)
 		if err != nil || len(ids) != 1 {
