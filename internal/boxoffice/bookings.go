@@ -130,6 +130,9 @@ func (c *BeginPayment) decide(b *batch) *Error {
 	if err := r.alive(b.Now); err != nil {
 		return err
 	}
+	if err := b.owns(r, r.Seats); err != nil {
+		return err
+	}
 	k, err := b.payable(r)
 	if err != nil {
 		return err
@@ -278,6 +281,9 @@ func (c *ConfirmReservation) decide(b *batch) *Error {
 		return err
 	}
 	if err := r.alive(b.Now); err != nil {
+		return err
+	}
+	if err := b.owns(r, r.Seats); err != nil {
 		return err
 	}
 	k, err := b.payable(r)

@@ -373,7 +373,9 @@ func TestConfirmReservation(t *testing.T) {
 			staff amend price=999          => ok
 			anna begin r1 p1               => ok r1: A1:child A2 GA*1:child GA*1 until 15m for 210 k1 pending p1
 			gate settle p1 ok              => ok r1 k1 confirmed p1 succeeded
-			book k1 confirmed 210 p1=succeeded:210 1=A1:child:valid:50 2=A2:valid:100 3=GA:child:valid:20 4=GA:valid:40`,
+			book k1 confirmed 210 p1=succeeded:210 1=A1:child:valid:50 2=A2:valid:100 3=GA:child:valid:20 4=GA:valid:40
+			staff cancel k1 1 3 override   => ok r1 k1 confirmed
+			book k1 confirmed 210-70 p1=succeeded:210-70 1=A1:child:void:50-50 2=A2:valid:100 3=GA:child:void:20-20 4=GA:valid:40 p1/cancel:1,3=pending:70`,
 	})
 }
 

@@ -86,10 +86,18 @@ func TestAReceiptHoldsNoPersonalData(t *testing.T) {
 	d := newDatabase(t)
 	cmd := command("anna@example.org", words("place r1 A1 GA*2 key=k"))
 	cmd.Do.(*PlaceReservation).Metadata = map[string]string{"name": "Anna"}
-	outcomes, did := d.decide(noon, cmd)
-	text, err := json.Marshal(did.Kept[0].Receipt)
-	if err != nil || strings.Contains(strings.ToLower(string(text)), "anna") {
-		t.Errorf("the receipt is %s (%v)", text, err)
+	outcomes, did := d.decide(noon, cmd,
+		command("anna@example.org", words("begin r1 p1 holders=Anna key=k2")),
+		command("anna@example.org", words("cancel k1 key=k3")),
+	)
+	for _, k := range did.Kept {
+		text, err := json.Marshal(k.Receipt)
+		if err != nil || strings.Contains(strings.ToLower(string(text)), "anna") {
+			t.Errorf("the receipt is %s (%v)", text, err)
+		}
+	}
+	if len(did.Kept) != 3 {
+		t.Errorf("%d receipts", len(did.Kept))
 	}
 	if r := outcomes[0].Receipt; r.Version != 1 || !r.At.Equal(noon) {
 		t.Errorf("the receipt says version %d at %v", r.Version, r.At)
@@ -162,7 +170,7 @@ func TestWhatWasNotLoadedIsNotSold(t *testing.T) {
 
 func TestAHoldWhoseSeatIsAnothersIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"extend r1", "change r1 -A1", "release r1"} {
+	for _, text := range []string{"extend r1", "change r1 -A1", "release r1", "begin r1 p1", "confirm r1 p1 comp"} {
 		cmds := []Command{command("anna", words(text))}
 		d := newDatabase(t)
 		d.decide(noon, command("anna", words("place r1 A1 A2")))
@@ -179,6 +187,25 @@ func TestAHoldWhoseSeatIsAnothersIsLeftAlone(t *testing.T) {
 	}
 }
 
+// The same with what was paid already: the gateway says it again.
+func TestMoneyForAHoldWhoseSeatIsAnothersIsNotSettled(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.decide(noon, command("anna", words("place r1 A1 A2")))
+	d.decide(noon, command("anna", words("begin r1 p1")))
+	for name, spoil := range map[string]func(*State){
+		"another's":  func(st *State) { st.Seats[0].ReservationID = id("r9") },
+		"not loaded": func(st *State) { delete(st.Seats, 0) },
+	} {
+		cmds := []Command{command("gate", words("settle p1 ok ref=g1"))}
+		st := d.load(noon, cmds)
+		spoil(&st)
+		if outcomes, did := Decide(st, cmds); outcomeText(outcomes[0]) != "INTERNAL" || did.Writes() {
+			t.Errorf("%s: %s, changes %+v", name, outcomeText(outcomes[0]), did)
+		}
+	}
+}
+
 func TestAStateMayLackWhatItHasNothingOf(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
@@ -187,16 +214,17 @@ func TestAStateMayLackWhatItHasNothingOf(t *testing.T) {
 		command("staff", words("amend perCustomer=1")),
 		command("anna", words("place r2 A2")),
 		command("staff", words("block b1 A2")),
+		command("anna", words("begin r1 p1")),
 	}
 	st := d.load(noon, cmds)
-	st.Reservations, st.Places, st.Blocks, st.Receipts = nil, nil, nil, nil
+	st.Reservations, st.Places, st.Blocks, st.Receipts, st.Bookings, st.Scans = nil, nil, nil, nil, nil, nil
 	outcomes, did := Decide(st, cmds)
-	for i, want := range []string{"ok r1: A1 until 15m for 100", "ok", "CUSTOMER_LIMIT_REACHED limit=1 held=1", "ok b1 1"} {
+	for i, want := range []string{"ok r1: A1 until 15m for 100", "ok", "CUSTOMER_LIMIT_REACHED limit=1 held=1", "ok b1 1", "ok r1: A1 until 15m for 100 k1 pending p1"} {
 		if got := outcomeText(outcomes[i]); got != want {
 			t.Errorf("command %d: %s, want %s", i, got, want)
 		}
 	}
-	if did.Version != 3 || len(did.Kept) != 1 || len(did.Blocks) != 1 {
+	if did.Version != 4 || len(did.Kept) != 1 || len(did.Blocks) != 1 {
 		t.Errorf("changes are %+v", did)
 	}
 }

@@ -363,7 +363,7 @@ func (g *game) purchase() string {
 	what := g.one("settle", "begin", "cancel", "settle", "begin", "confirm", "scan", "refund", "giveback", "retry", "stop")
 	from := bought
 	if what == "begin" || what == "confirm" {
-		from = append(holds, bought...)
+		from = slices.Concat(holds, bought)
 	}
 	if len(from) == 0 {
 		return ""

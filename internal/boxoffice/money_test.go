@@ -1,6 +1,10 @@
 package boxoffice
 
-import "testing"
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
 
 func TestDecimal(t *testing.T) {
 	t.Parallel()
@@ -72,4 +76,34 @@ func TestShare(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever is divided: the parts add up, none is more than there was, and each
+// is its exact share but for less than one unit.
+func TestApportionAnything(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), 1, 20).Draw(t, "weights")
+		var sum int64
+		for _, w := range weights {
+			sum += w
+		}
+		total := rapid.Int64Range(0, sum).Draw(t, "total")
+		if percent := rapid.IntRange(0, 100).Draw(t, "percent"); rapid.Bool().Draw(t, "share") {
+			total = (sum*int64(percent) + 50) / 100
+		}
+		left := total
+		for i, part := range Apportion(total, weights) {
+			left -= part
+			if part < 0 || part > weights[i] {
+				t.Fatalf("%d of %d", part, weights[i])
+			}
+			if off := part*sum - total*weights[i]; off >= sum && sum > 0 || off <= -sum && sum > 0 {
+				t.Fatalf("%d is not the share of %d in %d of %d", part, weights[i], total, sum)
+			}
+		}
+		if left != 0 {
+			t.Fatalf("%d of %d are left", left, total)
+		}
+	})
 }

@@ -102,6 +102,11 @@ func (c *SettlePayment) decide(b *batch) *Error {
 	if c.Status == PaymentSucceeded && c.AmountMinor != 0 && c.AmountMinor != p.AmountMinor {
 		return Refuse(CodeInternal, "payment %s: the gateway took %d instead of %d", p.ID, c.AmountMinor, p.AmountMinor)
 	}
+	if r.Status == ReservationActive {
+		if err := b.owns(r, r.Seats); err != nil {
+			return err
+		}
+	}
 	if c.Ref != "" && p.Ref == "" {
 		b.changePayment(p)
 		p.Ref = c.Ref

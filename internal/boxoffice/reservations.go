@@ -212,10 +212,8 @@ func (c *ChangeReservation) decide(b *batch) *Error {
 	if err != nil {
 		return err
 	}
-	for _, s := range back.seats {
-		if row := b.Seats[s.No]; row == nil || row.ReservationID != r.ID {
-			return Refuse(CodeInternal, "a seat of the hold is not its own")
-		}
+	if err := b.owns(r, back.seats); err != nil {
+		return err
 	}
 	var block uuid.UUID
 	if b.cmd.Actor.Staff {
@@ -270,10 +268,8 @@ func (c *ExtendReservation) decide(b *batch) *Error {
 		e.Facts.MaxExpiresAt = &last
 		return e
 	}
-	for _, s := range r.Seats {
-		if row := b.Seats[s.No]; row == nil || row.ReservationID != r.ID {
-			return Refuse(CodeInternal, "a seat of the hold is not its own")
-		}
+	if err := b.owns(r, r.Seats); err != nil {
+		return err
 	}
 	if !r.OwnEnd.IsZero() {
 		r.OwnEnd = until
@@ -330,6 +326,17 @@ func (b *batch) own(id uuid.UUID) (*Reservation, *Error) {
 		return nil, Refuse(CodeNotFound, "There is no such reservation.")
 	}
 	return r, nil
+}
+
+// owns refuses a hold some of whose seats are written down as another's, or
+// were not loaded: it is broken, and is not made worse.
+func (b *batch) owns(r *Reservation, seats []SeatLine) *Error {
+	for _, s := range seats {
+		if row := b.Seats[s.No]; row == nil || row.ReservationID != r.ID {
+			return Refuse(CodeInternal, "a seat of the hold is not its own")
+		}
+	}
+	return nil
 }
 
 // alive refuses a hold that is over.

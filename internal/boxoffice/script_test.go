@@ -563,7 +563,7 @@ func bookingText(k *Booking) string {
 		w = append(w, fmt.Sprintf("%s=%s:%s", nameOf(p.ID), p.Status, money(p.AmountMinor, p.RefundedMinor)))
 	}
 	for _, t := range k.Tickets {
-		place := ""
+		var place string
 		if t.SeatNo >= 0 {
 			place = seatNames[t.SeatNo]
 		} else {

@@ -221,6 +221,11 @@ func (h *house) cancelledShow(crash bool) {
 		t.Errorf("before anybody did anything: %+v", p)
 	}
 	if crash {
+		// One process dies when it has begun, another when money is on its way.
+		more, err := h.out.CancelShow(h.ctx, h.ID, func() bool { return true })
+		if p := progress(); err != nil || !more || p.Left == 0 || p.Left == bookings {
+			t.Fatalf("%v, %+v", err, p)
+		}
 		p, err := h.start(orders{KillAt: 100, Jobs: true})
 		if err != nil {
 			t.Fatal(err)
@@ -333,9 +338,15 @@ func TestADisputeTakesTheTicketsToo(t *testing.T) {
 	if f := v.Refunds[0]; f.Cause[:8] != "dispute:" {
 		t.Error(f.Cause)
 	}
+	// Again, by somebody who died before it was noted that it had its effect.
+	h.exec(`update payment_events set done_at = null, outcome = null`)
 	if status := h.deliver(h.event("dispute.opened", v.AppliedID)); status != http.StatusOK {
 		t.Error("again:", status)
 	}
+	if n := read[int](h, `select count(*)::int from payment_events where outcome = 'applied'`); n != 1 {
+		t.Error("the second time it had no effect")
+	}
+	h.exec(`update payment_events set done_at = now() where done_at is null`)
 	h.givenBack(v.ID, 1, v.TotalMinor)
 }
 

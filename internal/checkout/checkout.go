@@ -201,7 +201,11 @@ func (c *Checkout) charge(ctx context.Context, actor boxoffice.Actor, begun stor
 		return err // settled meanwhile, by a webhook or an earlier request, or it is the buyer's turn
 	}
 	if p.HoldOver || p.Booking != boxoffice.BookingPending {
-		return c.Ask(ctx, p.PaymentID) // a retry, too late to begin to pay
+		// A retry, too late to begin to pay.
+		if err := c.Ask(ctx, p.PaymentID); err != nil {
+			c.log.Warn("checkout: a payment could not be asked for", "gateway", p.Gateway, "payment", p.PaymentID, "error", err)
+		}
+		return nil
 	}
 	g, err := c.gateway(p.Gateway)
 	if err != nil {
@@ -540,7 +544,7 @@ func (c *Checkout) effect(ctx context.Context, gateway string, e payment.Event) 
 		return eventApplied, err
 	}
 	status := boxoffice.RefundStatus(e.Refund.State)
-	if e.Kind == payment.EventDispute && status == boxoffice.RefundPending {
+	if e.Kind == payment.EventDispute && status != boxoffice.RefundFailed {
 		status = boxoffice.RefundSucceeded // the bank has the money
 	}
 	return eventApplied, c.store.RecordRefund(ctx, actor, p, store.DeskRefund{

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 
 	"github.com/google/uuid"
 
@@ -90,7 +89,9 @@ func child(text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(trace) == o.KillAt {
-			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			self, err := os.FindProcess(os.Getpid())
+			must(err)
+			must(self.Kill())
 			select {}
 		}
 		trace = append(trace, step)
@@ -217,6 +218,5 @@ func (p *process) end() {
 
 // killed says whether the child, which has ended, was killed.
 func (p *process) killed() bool {
-	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+	return !p.cmd.ProcessState.Exited()
 }

@@ -96,6 +96,15 @@ func confirms(c *crash) {
 	}
 }
 
+// atTheDesk lets people at the gateway give all the money back.
+func atTheDesk(what string) func(*crash) {
+	return func(c *crash) {
+		if p := c.h.at(c.payment()); p != nil && p.State == sandbox.Succeeded {
+			c.h.desk(what, c.payment(), 0)
+		}
+	}
+}
+
 func holdEnds(c *crash) { c.h.endHolds(c.show) }
 
 func othersCome(c *crash) {
@@ -179,6 +188,10 @@ var scenarios = []scenario{
 		does("book", sandbox.TokenOK), does("cancel", ""), does("send", "")}, want: cancelled, also: []boxoffice.BookingStatus{confirmed}},
 	{name: "given back slowly", play: []func(*crash){
 		does("book", sandbox.TokenRefundSlow), does("cancel", ""), does("send", "")}, want: cancelled, also: []boxoffice.BookingStatus{confirmed}},
+	{name: "given back at the gateway's desk", play: []func(*crash){does("book", sandbox.TokenOK), atTheDesk("refunds"), hears},
+		want: cancelled, also: []boxoffice.BookingStatus{failed, expired}}, // when that is heard of before the payment
+	{name: "disputed", play: []func(*crash){does("book", sandbox.TokenOK), atTheDesk("disputes"), hears},
+		want: cancelled, also: []boxoffice.BookingStatus{failed, expired}},
 	{name: "told by webhook before the answer", webhooks: 1, play: []func(*crash){booksAndHears}, want: confirmed},
 }
 

@@ -181,6 +181,12 @@ func TestARequestGoneOnWithTooLateIsNotCharged(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.endHolds(h.ID)
+	// The gateway is down: then it is not known yet.
+	h.gateway.Inject(func(*http.Request) sandbox.Fault { return sandbox.Fault{Refuse: true} })
+	if res, err := h.bookAs(key, r, sandbox.TokenOK); err != nil || !res.Pending {
+		t.Fatal(err, res)
+	}
+	h.gateway.Inject(nil)
 	_, err = h.bookAs(key, r, sandbox.TokenOK)
 	refused(t, err, boxoffice.CodeReservationExpired)
 	// Not even when the request that was cut off comes through at last.

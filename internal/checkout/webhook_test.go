@@ -348,6 +348,31 @@ func TestAWebhookWithABadSignatureLeavesNothing(t *testing.T) {
 	refused(t, h.out.Webhook(h.ctx, "nobody", http.Header{}, []byte(body)), boxoffice.CodeNotFound)
 }
 
+func TestAWebhookThatCannotBeKeptIsSentAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.exec(`alter table payment_events rename to away`)
+	res, err := h.book(h.hold("a", 0), sandbox.TokenAsync)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.settle(res.Booking.Payment().ID)
+	refusals := func() (n int) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for _, status := range h.heard {
+			if status == http.StatusInternalServerError {
+				n++
+			}
+		}
+		return n
+	}
+	h.until("the gateway has been refused", func() bool { return refusals() > 0 })
+	h.is(res.Booking.ID, boxoffice.BookingPending)
+	h.exec(`alter table away rename to payment_events`)
+	h.until("it has come again", func() bool { return h.booking(res.Booking.ID).Status == boxoffice.BookingConfirmed })
+}
+
 // stubborn lets the database refuse every change of a payment.
 func (h *house) stubborn() (end func()) {
 	h.t.Helper()

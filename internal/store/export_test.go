@@ -56,3 +56,6 @@ var LockKeyOf = lockKeyOf
 
 // LaneSettings are the settings of a lane's session.
 var LaneSettings = laneSettings
+
+// NewReference makes a booking's reference.
+var NewReference = newReference

@@ -400,6 +400,7 @@ func (t *laneTx) loadLate(b *pgx.Batch) {
 	var areaNos, areaUnits []int32
 	var customers []string
 	for _, sh := range t.shows {
+		short := map[int32]bool{}
 		for id, asked := range sh.late {
 			r := sh.state.Reservations[id]
 			if !asked || r == nil || !sh.owned[id] {
@@ -416,13 +417,18 @@ func (t *laneTx) loadLate(b *pgx.Batch) {
 				}
 			}
 			for _, l := range r.Areas {
-				areaShows, areaNows = append(areaShows, sh.id), append(areaNows, sh.state.Now)
-				areaNos, areaUnits = append(areaNos, l.No), append(areaUnits, int32(l.Quantity))
+				sh.areas[l.No] += l.Quantity
+				short[l.No] = true
 			}
 			if _, known := sh.state.Places[r.CustomerID]; sh.limits && !known {
 				sh.state.Places[r.CustomerID] = 0
 				limitShows, limitNows, customers = append(limitShows, sh.id), append(limitNows, sh.state.Now), append(customers, r.CustomerID)
 			}
+		}
+		// For all who want units of an area, or each alone might be no shortage.
+		for _, no := range slices.Sorted(maps.Keys(short)) {
+			areaShows, areaNows, areaNos = append(areaShows, sh.id), append(areaNows, sh.state.Now), append(areaNos, no)
+			areaUnits = append(areaUnits, int32(min(sh.areas[no], math.MaxInt32/2)))
 		}
 	}
 	if len(areaNos) > 0 {

@@ -81,7 +81,9 @@ create trigger bookings_keep_truth
   before update of status on bookings
   for each row when (old.status <> 'pending' and new.status <> old.status
                      and not (old.status = 'confirmed' and new.status = 'cancelled')
-                     and not (old.status = 'expired' and new.status = 'confirmed'))
+                     and not (old.status = 'expired' and new.status = 'confirmed')
+                     -- both in one batch: bought by a late payment, and taken back at once
+                     and not (old.status = 'expired' and new.status = 'cancelled' and new.confirmed_at is not null))
   execute function bookings_keep_truth();
 comment on trigger bookings_keep_truth on bookings is 'pending → anything; confirmed → cancelled; expired → confirmed by a late payment only.';
 
@@ -184,7 +186,7 @@ comment on column refunds.booking_id is 'The booking.';
 comment on column refunds.refund_id is 'Made from payment and cause, a UUIDv7; the idempotency key at the gateway.';
 comment on column refunds.organisation_id is 'Whose show.';
 comment on column refunds.payment_id is 'The payment that it is part of.';
-comment on column refunds.cause is 'What it was made for: unapplied, cancel:1,2 (ticket numbers), gateway:… (its own id there). Once per payment.';
+comment on column refunds.cause is 'What it was made for: unapplied, cancel:1,2 (ticket numbers; of many the first and how many more), gateway:… (its own id there). Once per payment.';
 comment on column refunds.reason is 'buyer, staff, show_cancelled, late_payment or gateway.';
 comment on column refunds.status is 'pending, succeeded or failed.';
 comment on column refunds.attempt is 'From 1; one more each time that people send it again after the gateway had refused.';
@@ -193,7 +195,7 @@ comment on column refunds.currency is 'ISO 4217.';
 comment on column refunds.ticket_ids is 'Whose money it is; empty for a payment that was not applied.';
 comment on column refunds.ticket_amounts is 'How much of it is each ticket''s; adds up to amount_minor.';
 comment on column refunds.gateway_ref is 'The gateway''s id of it.';
-comment on column refunds.failure is 'Why it failed, in the gateway''s words.';
+comment on column refunds.failure is 'Why it failed, in the gateway''s words. It stays while a further attempt is under way, until the gateway has named that.';
 comment on column refunds.created_at is 'When it was decided.';
 comment on column refunds.settled_at is 'When its outcome was known; null: it is not.';
 
