@@ -26,6 +26,42 @@
 //	   │  release
 //	   └───────────────▶ cancelled
 //
+// # A booking
+//
+//	            paid, or nothing to pay
+//	pending ──────────────────────────────▶ confirmed ──cancel──▶ cancelled
+//	   │ hold over, no payment under way        ▲
+//	   ├───────────────▶ expired ───────────────┘ only by a late payment
+//	   │ taken back, hold released
+//	   ├───────────────▶ cancelled
+//	   │ paid too late for its places: the money goes back
+//	   └───────────────▶ failed
+//
+// It is made with the first attempt to pay its reservation, and there is one
+// for a reservation. While an attempt is under way the hold stays as it is,
+// and ends no earlier than [PaymentExtension] after the first began.
+//
+// # A payment, one attempt at one gateway
+//
+//	pending ──▶ failed, cancelled ──the gateway's late truth──▶ succeeded
+//	   └────────────────────────────────────────────────────────▲
+//
+// Of those that succeeded one is applied to the booking; each other one is
+// given back in the command that learns of it.
+//
+// # A refund
+//
+//	pending ──▶ succeeded ──the bank sends it back──▶ failed
+//	   ▲ └────────────────────────────────────────────▲ │ │
+//	   └───────────────────── people send it again ─────┘ │
+//	             succeeded ◀── people pay it otherwise ───┘
+//
+// # A ticket
+//
+//	valid ──admitted──▶ used
+//	  │                   │ cancelled, given back at the gateway
+//	  └───────▶ void ◀────┘    void wins over used
+//
 // # A show
 //
 //	draft ──publish──▶ on_sale ◀──resume── paused
