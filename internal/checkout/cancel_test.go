@@ -236,8 +236,7 @@ func (h *house) cancelledShow(crash bool) {
 			return !alive
 		})
 		p.end()
-		h.exec(`update river_leader set expires_at = now() - interval '1 minute'`)
-		h.exec(`update river_job set attempted_at = attempted_at - interval '1 hour' where state = 'running'`)
+		h.bury()
 		if p := progress(); p.Complete {
 			t.Errorf("after the crash: %+v", p)
 		}

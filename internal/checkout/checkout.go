@@ -582,6 +582,7 @@ func (c *Checkout) Cancel(ctx context.Context, actor boxoffice.Actor, key *boxof
 func (c *Checkout) CancelShow(ctx context.Context, show uuid.UUID, enough func() bool) (more bool, err error) {
 	system := boxoffice.Actor{Staff: true, Name: "system"}
 	const slice = 64
+	var errs []error // of bookings that cannot be cancelled: the others need not wait for them
 	for after := uuid.Nil; ; {
 		ids, err := c.store.OpenBookings(ctx, show, after, slice)
 		if err != nil {
@@ -594,24 +595,21 @@ func (c *Checkout) CancelShow(ctx context.Context, show uuid.UUID, enough func()
 				failed <- err
 			}()
 		}
-		var errs []error
 		for range ids {
 			if err := <-failed; err != nil {
 				errs = append(errs, err)
 			}
 		}
-		if err := errors.Join(errs...); err != nil {
-			return true, err
-		}
 		if len(ids) < slice {
 			break
 		}
-		if enough() {
-			return true, nil
+		if enough() || ctx.Err() != nil {
+			return true, errors.Join(errs...)
 		}
 		after = ids[len(ids)-1]
 	}
-	return c.store.EndHolds(ctx, show, enough) // that nobody has begun to pay
+	more, err = c.store.EndHolds(ctx, show, enough) // that nobody has begun to pay
+	return more, errors.Join(append(errs, err)...)
 }
 
 func (c *Checkout) gateway(name string) (payment.Gateway, error) {

@@ -220,3 +220,16 @@ func (p *process) end() {
 func (p *process) killed() bool {
 	return !p.cmd.ProcessState.Exited()
 }
+
+// bury lets the time of a dead child pass: that of its leadership among those
+// who work jobs, and that of the jobs it had begun. Nobody else may work jobs.
+func (h *house) bury() {
+	h.t.Helper()
+	h.until("its last words are heard", func() bool { // what Postgres had read of it is done
+		return read[int](h, `select count(*)::int from pg_stat_activity where datname = current_database() and application_name = 'rowlock jobs'`) == 0
+	})
+	h.exec(`update river_leader set expires_at = now() - interval '1 minute'`)
+	h.exec(`update river_job set attempted_at = attempted_at - interval '1 hour' where state = 'running'`)
+	// A job that has died five times is given up: what it was for is the sweep's.
+	h.exec(`update payment_checks set due_at = clock_timestamp() - interval '1 minute'`)
+}

@@ -153,8 +153,11 @@ func TestAnAnswerThatCannotBeSettledIsNotLost(t *testing.T) {
 	if err != nil || !res.Pending || res.Booking.Status != boxoffice.BookingPending {
 		t.Fatal(err, res)
 	}
-	h.rest()
-	h.is(res.Booking.ID, boxoffice.BookingConfirmed)
+	h.works() // and no webhook comes
+	h.until("the job has asked", func() bool {
+		h.passTime()
+		return h.booking(res.Booking.ID).Status == boxoffice.BookingConfirmed
+	})
 }
 
 func TestAnUnknownCommitOfSettleIsNoticedByTheNextWhoAsks(t *testing.T) {

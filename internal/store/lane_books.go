@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -293,7 +294,7 @@ func (t *laneTx) savePeople(b *pgx.Batch) {
 func searchWords(who *boxoffice.Buyer) []string {
 	words := foldWords(who.Name)
 	if mail := fold(who.Email); mail != "" {
-		words = append(words, mail)
+		words = append(words, beginning(mail))
 		words = append(words, foldWords(who.Email)...)
 	}
 	if digits := digitsOf(who.Phone); digits != "" {
@@ -319,9 +320,27 @@ func fold(s string) string {
 
 // foldWords are the words of a text as searches look for them.
 func foldWords(s string) []string {
-	return strings.FieldsFunc(fold(s), func(r rune) bool {
+	words := strings.FieldsFunc(fold(s), func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.N, unicode.M)
 	})
+	for i, w := range words {
+		words[i] = beginning(w)
+	}
+	return words
+}
+
+// wordMax is how many bytes of a word are searched for. Folding can make a word
+// of 200 characters 18 times as long, and array_to_tsvector wraps the length of
+// one from 2 kB on, which leaves a row that cannot be read or dumped.
+const wordMax = 1000
+
+// beginning is as much of a word as is searched for, in whole characters.
+func beginning(word string) string {
+	for len(word) > wordMax {
+		_, size := utf8.DecodeLastRuneInString(word)
+		word = word[:len(word)-size]
+	}
+	return word
 }
 
 func digitsOf(s string) string {

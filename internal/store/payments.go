@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -123,7 +124,13 @@ func (s *Store) ClaimPayments(ctx context.Context, show uuid.UUID, limit int) (i
 		var due time.Time
 		if _, err := pgx.ForEachRow(rows, []any{&id, &due}, func() error {
 			ids = append(ids, id)
-			tasks = append(tasks, Task{show, boxoffice.Task{Kind: boxoffice.TaskSettle, At: due}})
+			// One for all that are due within a second.
+			if whole := due.Truncate(time.Second); whole.Before(due) {
+				due = whole.Add(time.Second)
+			}
+			if !slices.ContainsFunc(tasks, func(t Task) bool { return t.At.Equal(due) }) {
+				tasks = append(tasks, Task{show, boxoffice.Task{Kind: boxoffice.TaskSettle, At: due}})
+			}
 			return nil
 		}); err != nil {
 			return err
