@@ -1,13 +1,16 @@
 package checkout
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -243,8 +246,11 @@ func (c *Checkout) place(ctx context.Context, begun store.Begun) (store.PaymentP
 // settle applies what a gateway says of a payment. Answers, webhooks and the
 // reconciler all come through here.
 func (c *Checkout) settle(ctx context.Context, actor string, p store.PaymentPlace, a payment.Answer) (store.Settled, error) {
-	say := store.Settlement{Status: boxoffice.PaymentStatus(a.State), Ref: a.Gateway, DeclineCode: a.DeclineCode}
+	say := store.Settlement{Status: boxoffice.PaymentStatus(a.State), Ref: printable(a.Gateway), DeclineCode: printable(a.DeclineCode)}
 	if a.State == payment.Succeeded {
+		if a.Currency != "" && a.Currency != p.Currency {
+			return store.Settled{}, fmt.Errorf("checkout: payment %s: the gateway took %s instead of %s", p.PaymentID, a.Currency, p.Currency)
+		}
 		say.AmountMinor = a.AmountMinor
 	}
 	if a.Next != nil && a.State == payment.Pending {
@@ -430,7 +436,7 @@ func (c *Checkout) SendRefund(ctx context.Context, id uuid.UUID) error {
 }
 
 func (c *Checkout) settleRefund(ctx context.Context, f store.RefundPlace, a payment.RefundAnswer) error {
-	err := c.store.SettleRefund(ctx, "gateway:"+f.Gateway, f, boxoffice.RefundStatus(a.State), a.Gateway, a.Failure)
+	err := c.store.SettleRefund(ctx, "gateway:"+f.Gateway, f, boxoffice.RefundStatus(a.State), printable(a.Gateway), printable(a.Failure))
 	if o := c.cfg.Observer; o != nil && err == nil {
 		o.Refund(f.Gateway, string(a.State))
 	}
@@ -466,8 +472,9 @@ func (c *Checkout) Webhook(ctx context.Context, gateway string, header http.Head
 	if err != nil {
 		return err
 	}
+	kept = bytes.ReplaceAll(kept, []byte(`\u0000`), nil) // which jsonb does not take
 	c.at(BeforeStore)
-	done, err := c.store.StorePaymentEvent(ctx, gateway, e.ID, kept)
+	done, err := c.store.StorePaymentEvent(ctx, gateway, printable(e.ID), kept)
 	c.at(AfterStore)
 	if err != nil || done {
 		return err
@@ -592,6 +599,9 @@ func (c *Checkout) CancelShow(ctx context.Context, show uuid.UUID, enough func()
 		for _, id := range ids {
 			go func() {
 				_, err := c.store.CancelBooking(ctx, system, nil, id, store.CancelRequest{Override: true, Reason: boxoffice.ReasonShowCancelled})
+				if boxoffice.CodeOf(err) == boxoffice.CodeBookingNotCancellable {
+					err = nil // it ended by itself meanwhile
+				}
 				failed <- err
 			}()
 		}
@@ -631,6 +641,9 @@ func call[T any](ctx context.Context, c *Checkout, g payment.Gateway, what strin
 	}
 	return v, err
 }
+
+// printable is a gateway's word as the database takes it.
+func printable(s string) string { return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "") }
 
 func (c *Checkout) at(s Step) {
 	if c.cfg.Step != nil {

@@ -36,6 +36,7 @@ const (
 	expiryPoll = 100 * time.Millisecond
 
 	chorePoll = 500 * time.Millisecond
+	mailPoll  = 100 * time.Millisecond
 
 	// River fetches at most expiryMax jobs each expiryCooldown: 2,000 a second.
 	// A busy hour makes a few hundred a second, most of which will find nothing.
@@ -53,7 +54,7 @@ const (
 
 	choresMax   = 2  // chores at the same time
 	paymentsMax = 32 // jobs that wait for gateways, each mostly without a connection
-	mailMax     = 2  // printing tickets costs processor time that buyers need more
+	mailMax     = 4  // forty mails a second; printing tickets costs processor time that buyers need more
 )
 
 // Config is what the jobs work with.
@@ -134,7 +135,7 @@ func New(cfg Config) (*Jobs, error) {
 		Queues: map[string]river.QueueConfig{
 			queueExpiry:        {MaxWorkers: expiryMax, FetchPollInterval: expiryPoll, FetchCooldown: expiryCooldown},
 			queuePayments:      {MaxWorkers: paymentsMax, FetchPollInterval: chorePoll},
-			queueMail:          {MaxWorkers: mailMax, FetchPollInterval: chorePoll},
+			queueMail:          {MaxWorkers: mailMax, FetchPollInterval: mailPoll},
 			river.QueueDefault: {MaxWorkers: choresMax},
 		},
 		PeriodicJobs: []*river.PeriodicJob{

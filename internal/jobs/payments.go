@@ -115,6 +115,9 @@ func (w *sweepPayments) Work(ctx context.Context, _ *river.Job[SweepPaymentsArgs
 	if _, err := w.store.SendForsaken(ctx, refundsForsaken, paymentsShowsMax); err != nil {
 		return err
 	}
+	if _, err := w.store.CancelForsaken(ctx, paymentsShowsMax); err != nil {
+		return err
+	}
 	var failed []error
 	for _, show := range shows {
 		if err := w.checkout.SettleShow(ctx, show); err != nil {
@@ -199,6 +202,10 @@ func (w *cancelShow) Work(ctx context.Context, job *river.Job[CancelShowArgs]) e
 	more, err := w.checkout.CancelShow(ctx, job.Args.ShowID, func() bool { return time.Now().After(until) })
 	if err == nil && more {
 		return &checkout.ErrWait{}
+	}
+	if err != nil && boxoffice.CodeOf(err).Info().Class != boxoffice.ClassUnavailable {
+		// Whatever stands in one booking's way, the job is not to be given up for it.
+		return errors.New(err.Error())
 	}
 	return err
 }

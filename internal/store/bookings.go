@@ -25,6 +25,7 @@ var (
 	sqlBookingsSearch   = queries.Must("bookings_search")
 	sqlBookingsOfShow   = queries.Must("bookings_of_show")
 	sqlBookingsProgress = queries.Must("bookings_progress")
+	sqlShowsForsaken    = queries.Must("shows_forsaken")
 	sqlBookingsToRemind = queries.Must("bookings_to_remind")
 	sqlShowsToRemind    = queries.Must("shows_to_remind")
 	sqlShowsReminded    = queries.Must("shows_reminded")
@@ -474,6 +475,28 @@ func (s *Store) OpenBookings(ctx context.Context, show, after uuid.UUID, limit i
 		return nil
 	})
 	return ids, coded(err)
+}
+
+// CancelForsaken puts cancelled shows on the queue again whose bookings are not
+// paid back and that have no job: theirs was discarded. It returns how many.
+func (s *Store) CancelForsaken(ctx context.Context, limit int) (n int, err error) {
+	err = s.tx(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sqlShowsForsaken, limit)
+		if err != nil {
+			return err
+		}
+		shows, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		if err != nil {
+			return err
+		}
+		n = len(shows)
+		tasks := make([]Task, n)
+		for i, show := range shows {
+			tasks[i] = Task{show, boxoffice.Task{Kind: boxoffice.TaskCancelShow}}
+		}
+		return s.schedule(ctx, tx, tasks)
+	})
+	return n, err
 }
 
 // Progress says how far the paying back of a cancelled show is.

@@ -74,6 +74,19 @@ select k.booking_id, k.reservation_id
  order by k.booking_id
  limit $3;
 
+-- name: shows_forsaken
+-- Cancelled shows with bookings that are not paid back, and no job that would see to it. $1 how many.
+select s.show_id
+  from shows s
+ where s.status = 'cancelled'
+   and exists (select from bookings k where k.show_id = s.show_id and k.status in ('pending', 'confirmed'))
+   and not exists (
+     select from river_job j
+      where j.kind = 'show_cancel' and j.args ->> 'showId' = s.show_id::text
+        and j.state in ('available', 'pending', 'retryable', 'running', 'scheduled'))
+ order by s.show_id
+ limit $1;
+
 -- name: bookings_progress
 -- How far the paying back of a cancelled show is: bookings left, refunds not settled, refunds that failed. $1 show_id.
 select (select count(*) from bookings where show_id = $1 and status in ('pending', 'confirmed')),
