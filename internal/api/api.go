@@ -257,12 +257,24 @@ func (x *exchange) finish() {
 		x.endpoint.seconds.Observe(took.Seconds())
 	}
 	if x.a.log.Enabled(&x.ctx, slog.LevelInfo) {
-		// The path has ids in it but nothing personal; the query may have, and
-		// stays out.
+		// The path has ids in it but nothing personal, with one exception; the
+		// query may have, and stays out.
 		x.a.log.LogAttrs(&x.ctx, slog.LevelInfo, "request",
-			slog.String("method", x.r.Method), slog.String("path", x.r.URL.Path), slog.Int("status", status),
+			slog.String("method", x.r.Method), slog.String("path", loggedPath(x.r.URL.Path)), slog.Int("status", status),
 			slog.Duration("took", took), slog.String("operation", x.operation()), slog.String("caller", string(x.call.Caller.Kind)))
 	}
+}
+
+// loggedPath is a path without customers' ids: they are what the identity
+// provider makes them, and may be mail addresses.
+func loggedPath(path string) string {
+	const customers = basePath + "/customers/"
+	rest, ok := strings.CutPrefix(path, customers)
+	if !ok {
+		return path
+	}
+	_, after, _ := strings.Cut(rest, "/")
+	return customers + "…/" + after
 }
 
 func (x *exchange) recovered(p any) {

@@ -22,6 +22,10 @@ import (
 	"github.com/rowlock/rowlock/internal/tickets"
 )
 
+// attachedMax is how many tickets are attached to a mail: those of a group that
+// has more are printed from the booking.
+const attachedMax = 100
+
 // mailAttempts are spread over half a day by River's back-off: mail servers
 // have bad mornings.
 const mailAttempts = 14
@@ -137,7 +141,7 @@ func (p *Post) write(ctx context.Context, args SendMailArgs) (*mail.Message, err
 	if args.RefundID != uuid.Nil {
 		m.ID += "." + args.RefundID.String()
 	}
-	if telling && p.Tickets != nil {
+	if telling && p.Tickets != nil && len(v.Tickets) <= attachedMax {
 		if err := p.attach(&m, occasion, v); err != nil {
 			return nil, err
 		}
