@@ -7,7 +7,7 @@ SHELL := bash
 lint := go tool -modfile=tools/go.mod golangci-lint
 
 # Where goroutines share things: tested with the race detector too.
-concurrent := ./internal/lanes ./internal/live ./internal/store ./internal/jobs ./internal/api
+concurrent := ./internal/lanes ./internal/live ./internal/store ./internal/jobs ./internal/api ./internal/checkout ./internal/sandbox ./internal/payment
 
 .PHONY: help
 help: ## print this
