@@ -63,7 +63,7 @@ type laneCall = lanes.Call[*laneCommand, boxoffice.Outcome]
 // do sends a command through its show's lane. The outcome's refusal comes back
 // as the error, with seats and areas named.
 func (s *Store) do(ctx context.Context, show uuid.UUID, cmd *laneCommand) (boxoffice.Outcome, error) {
-	out, err := s.lanes.Do(ctx, show, cmd)
+	out, err := s.road(ctx, show, cmd)
 	if boxoffice.CodeOf(err) == boxoffice.CodeLockTimeout && s.away.Load() {
 		// It is not the show that was busy: its lane waits for the database.
 		e := &boxoffice.Error{Code: boxoffice.CodeUnavailable, Detail: "The database cannot be reached; nothing was done.", Cause: err}
@@ -78,6 +78,13 @@ func (s *Store) do(ctx context.Context, show uuid.UUID, cmd *laneCommand) (boxof
 		err = s.explain(ctx, show, customer, out.Err)
 	}
 	return out, err
+}
+
+func (s *Store) road(ctx context.Context, show uuid.UUID, cmd *laneCommand) (boxoffice.Outcome, error) {
+	if s.cfg.Road != nil {
+		return s.cfg.Road.Do(ctx, show, cmd.Command)
+	}
+	return s.lanes.Do(ctx, show, cmd)
 }
 
 // laneWorker works the batches of one lane, or of one show's waiter, on a

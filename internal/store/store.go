@@ -29,6 +29,14 @@ type Config struct {
 	Observer   Observer // what the lanes do, for metrics; nil: nobody looks
 	// LaneDial is how lanes connect; nil: as usual. Fault tests cut the line with it.
 	LaneDial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Road is another way for commands to reach the tables than through the
+	// lanes, which the benchmarks compare with; nil: the lanes.
+	Road Road
+}
+
+// Road works one command on one show, and answers as the lanes would.
+type Road interface {
+	Do(ctx context.Context, show uuid.UUID, cmd boxoffice.Command) (boxoffice.Outcome, error)
 }
 
 // Scheduler puts jobs on the queue, inside the transaction that makes them
