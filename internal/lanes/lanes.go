@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,7 @@ import (
 
 // Config bounds the lanes. Zero values take the defaults.
 type Config struct {
-	Lanes      int           // lanes, each with a connection; default 4
+	Lanes      int           // lanes, each with a connection; default: see [Cores]
 	BatchMax   int           // commands in a batch; default 256
 	QueueMax   int           // commands waiting in front of one lane or one busy show, and busy shows; default 4096
 	WaitersMax int           // busy shows waited for at once, each with a connection; more take turns; default 4
@@ -153,9 +154,15 @@ type Set[C, R any] struct {
 
 type waiter[C, R any] struct{ calls []*Call[C, R] }
 
+// Cores is how many lanes there are by default: as many as this process has
+// cores, from 2 to 8. More make smaller batches, and what a batch costs whatever
+// its size is paid more often: on two cores and a hundred shows, four lanes
+// took 20 % more processor time for a hold than two.
+func Cores() int { return min(max(2, runtime.GOMAXPROCS(0)), 8) }
+
 // New makes a set of lanes; [Set.Run] works them.
 func New[C, R any](cfg Config, open Open[C, R]) *Set[C, R] {
-	cfg.Lanes, cfg.BatchMax = cmp.Or(cfg.Lanes, 4), cmp.Or(cfg.BatchMax, 256)
+	cfg.Lanes, cfg.BatchMax = cmp.Or(cfg.Lanes, Cores()), cmp.Or(cfg.BatchMax, 256)
 	cfg.QueueMax, cfg.WaitersMax = cmp.Or(cfg.QueueMax, 4096), cmp.Or(cfg.WaitersMax, 4)
 	cfg.Timeout = min(cmp.Or(cfg.Timeout, 2*time.Second), 5*time.Second)
 	cfg.AnswerMax = cmp.Or(cfg.AnswerMax, 15*time.Second)

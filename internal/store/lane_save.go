@@ -140,18 +140,18 @@ func (t *laneTx) saveHeads(b *pgx.Batch) {
 // items are the places of reservations as columns of array literals.
 type items struct {
 	seatNos, seatTypes, seatPrices                                []string
-	areaNos, areaTypes, areaRequested, areaQuantities, areaPrices []string
+	areaNos, areaTypes, areaRequested, areaQuantities, areaPrices []*string // nil: no areas
 }
 
 func (c *items) add(r *boxoffice.Reservation) {
 	c.seatNos = append(c.seatNos, literal(r.Seats, func(b []byte, s boxoffice.SeatLine) []byte { return strconv.AppendInt(b, int64(s.No), 10) }))
 	c.seatTypes = append(c.seatTypes, literal(r.Seats, func(b []byte, s boxoffice.SeatLine) []byte { return appendQuoted(b, s.TicketType) }))
 	c.seatPrices = append(c.seatPrices, literal(r.Seats, func(b []byte, s boxoffice.SeatLine) []byte { return strconv.AppendInt(b, s.PriceMinor, 10) }))
-	c.areaNos = append(c.areaNos, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, int64(a.No), 10) }))
-	c.areaTypes = append(c.areaTypes, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return appendQuoted(b, a.TicketType) }))
-	c.areaRequested = append(c.areaRequested, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, int64(a.Requested), 10) }))
-	c.areaQuantities = append(c.areaQuantities, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, int64(a.Quantity), 10) }))
-	c.areaPrices = append(c.areaPrices, literal(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, a.PriceMinor, 10) }))
+	c.areaNos = append(c.areaNos, literalOrNil(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, int64(a.No), 10) }))
+	c.areaTypes = append(c.areaTypes, literalOrNil(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return appendQuoted(b, a.TicketType) }))
+	c.areaRequested = append(c.areaRequested, literalOrNil(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, int64(a.Requested), 10) }))
+	c.areaQuantities = append(c.areaQuantities, literalOrNil(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, int64(a.Quantity), 10) }))
+	c.areaPrices = append(c.areaPrices, literalOrNil(r.Areas, func(b []byte, a boxoffice.AreaLine) []byte { return strconv.AppendInt(b, a.PriceMinor, 10) }))
 }
 
 func (c *items) args() []any {
@@ -173,6 +173,15 @@ func literal[T any](list []T, one func([]byte, T) []byte) string {
 		b = one(b, v)
 	}
 	return string(append(b, '}'))
+}
+
+// literalOrNil is literal, but nothing for an empty list.
+func literalOrNil[T any](list []T, one func([]byte, T) []byte) *string {
+	if len(list) == 0 {
+		return nil
+	}
+	s := literal(list, one)
+	return &s
 }
 
 func appendID(b []byte, id uuid.UUID) []byte { return append(b, id.String()...) }
@@ -330,13 +339,8 @@ func (t *laneTx) saveLog(b *pgx.Batch) {
 	var bookings, payments, refunds []pgtype.UUID
 	var tickets, areaBooked []*string
 	var amounts []*int64
-	number := func(b []byte, n int32) []byte { return strconv.AppendInt(b, int64(n), 10) }
 	list := func(l []int32) *string {
-		if len(l) == 0 {
-			return nil
-		}
-		s := literal(l, number)
-		return &s
+		return literalOrNil(l, func(b []byte, n int32) []byte { return strconv.AppendInt(b, int64(n), 10) })
 	}
 	for _, sh := range t.shows {
 		for i := range sh.did.Log {

@@ -58,7 +58,7 @@ select exists (select from reservations where show_id = $1);
 -- name: reservations_insert
 -- $1 show_id[], $2 reservation_id[], $3 organisation_id[], $4 customer_id[], $5 created_at[], $6 expires_at[],
 -- $7 hold_seconds[], $8 staff[], $9 block_id[], $10 currency[], $11 total_minor[], $12 places[],
--- $13-$15 seats as array literals, $16-$20 areas as array literals, $21 metadata[].
+-- $13-$15 seats as array literals, $16-$20 areas as array literals (null: none), $21 metadata[].
 insert into reservations (show_id, reservation_id, organisation_id, customer_id, status, created_at, expires_at,
        hold_seconds, staff, block_id, currency, total_minor, places,
        seat_nos, seat_types, seat_prices,
@@ -66,7 +66,7 @@ insert into reservations (show_id, reservation_id, organisation_id, customer_id,
 select w.show_id, w.reservation_id, w.organisation_id, w.customer_id, 'active', w.created_at, w.expires_at,
        w.hold_seconds, w.staff, w.block_id, w.currency, w.total_minor, w.places,
        w.seat_nos::int[], w.seat_types::text[], w.seat_prices::bigint[],
-       w.area_nos::int[], w.area_types::text[], w.area_requested::int[], w.area_quantities::int[], w.area_prices::bigint[],
+       coalesce(w.area_nos::int[], '{}'), coalesce(w.area_types::text[], '{}'), coalesce(w.area_requested::int[], '{}'), coalesce(w.area_quantities::int[], '{}'), coalesce(w.area_prices::bigint[], '{}'),
        w.metadata::jsonb
   from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[],
               $7::int[], $8::boolean[], $9::uuid[], $10::text[], $11::bigint[], $12::int[],
@@ -88,7 +88,7 @@ insert into reservations as r (show_id, reservation_id, organisation_id, custome
 select w.show_id, w.reservation_id, w.organisation_id, w.customer_id, w.created_at, w.expires_at,
        w.hold_seconds, w.staff, w.block_id, w.currency, w.total_minor, w.places,
        w.seat_nos::int[], w.seat_types::text[], w.seat_prices::bigint[],
-       w.area_nos::int[], w.area_types::text[], w.area_requested::int[], w.area_quantities::int[], w.area_prices::bigint[],
+       coalesce(w.area_nos::int[], '{}'), coalesce(w.area_types::text[], '{}'), coalesce(w.area_requested::int[], '{}'), coalesce(w.area_quantities::int[], '{}'), coalesce(w.area_prices::bigint[], '{}'),
        w.metadata::jsonb, w.status, w.closed_at, w.close_reason, w.booking_id, w.own_expires_at, w.cancelled_places
   from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[],
               $7::int[], $8::boolean[], $9::uuid[], $10::text[], $11::bigint[], $12::int[],
