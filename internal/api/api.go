@@ -73,6 +73,7 @@ type API struct {
 	routes   *http.ServeMux // the same patterns without the catch-all: knows 404 from 405
 	huma     huma.API
 	inFlight atomic.Int64
+	crowd    *crowd
 	closing  chan struct{} // closed when the server stops: whoever waits for news answers
 	close    func()
 
@@ -113,6 +114,7 @@ func New(opts Options) *API {
 		mux:    http.NewServeMux(), routes: http.NewServeMux(),
 		closing: make(chan struct{}),
 	}
+	a.crowd = newCrowd(max(1, opts.InFlightMax), a.metrics.Room.Set)
 	a.close = sync.OnceFunc(func() { close(a.closing) })
 	if opts.Checkout == nil {
 		a.opts.Checkout = checkout.New(checkout.Config{Store: opts.Store, Log: opts.Log})
@@ -256,7 +258,9 @@ func (x *exchange) finish() {
 	if x.endpoint != nil && !x.endpoint.stream {
 		x.endpoint.seconds.Observe(took.Seconds())
 	}
-	if x.a.log.Enabled(&x.ctx, slog.LevelInfo) {
+	// Who is turned away is counted and no line of the log: there may be a
+	// hundred thousand a second of them.
+	if !x.shed && x.a.log.Enabled(&x.ctx, slog.LevelInfo) {
 		// The path has ids in it but nothing personal, with one exception; the
 		// query may have, and stays out.
 		x.a.log.LogAttrs(&x.ctx, slog.LevelInfo, "request",
@@ -328,10 +332,19 @@ func (x *exchange) operate(handler func(huma.Context)) {
 		defer a.metrics.InFlight.Dec()
 		if a.inFlight.Add(1) > int64(a.opts.InFlightMax) {
 			a.inFlight.Add(-1)
-			x.fail(boxoffice.Refuse(boxoffice.CodeOverloaded, "This instance is answering as many requests as it can."))
+			x.shed = true
+			x.fail(crowded(rand.IntN(4)))
 			return
 		}
 		defer a.inFlight.Add(-1)
+	}
+	if ep.entry {
+		if !a.crowd.enter() {
+			x.shed = true
+			x.fail(crowded(rand.IntN(4)))
+			return
+		}
+		defer func() { a.crowd.leave(x.admitted) }()
 	}
 	buffer := buffers.Get().(*bytes.Buffer)
 	defer putBuffer(buffer)
@@ -339,10 +352,19 @@ func (x *exchange) operate(handler func(huma.Context)) {
 		x.fail(err)
 		return
 	}
+	x.admitted = time.Now()
 	// What is private to a caller, nearly everything, stays out of caches;
 	// operations that know better say so.
 	x.Header()["Cache-Control"] = noStore
 	handler(&x.huma)
+}
+
+// crowded refuses whom there is no room for, and tells them to come back a
+// little apart from each other, so that they do not come back as one.
+func crowded(apart int) *boxoffice.Error {
+	e := boxoffice.Refuse(boxoffice.CodeOverloaded, "This instance is answering as many requests as it can; nothing was done.")
+	e.RetryAfter = time.Duration(1+apart) * time.Second
+	return e
 }
 
 // admit lets a request through to its handler, or says why not.

@@ -33,7 +33,9 @@ type exchange struct {
 	body     bytes.Reader // the whole body, when the operation has a JSON one
 	document *document    // the body as a stream, when it has a document
 	began    time.Time
-	status   int // 0 until the header is written
+	admitted time.Time // when all of it was here and it was let through; zero: it was not
+	status   int       // 0 until the header is written
+	shed     bool      // turned away before anything was spent on it
 }
 
 // WriteHeader remembers the status for metrics and log.

@@ -67,6 +67,9 @@ type Operation struct {
 	// Busy is for callers that speak for very many people, such as payment
 	// gateways: they may ask as often as an organisation's keys.
 	Busy bool
+	// Entry marks what people come in by: when more come than can be served,
+	// they are turned away here, and nowhere else.
+	Entry bool
 	// Headers of a success that the output struct does not have as fields:
 	// name to description.
 	Headers map[string]string
@@ -96,6 +99,7 @@ type endpoint struct {
 	bodyTypes []string
 	stream    bool
 	busy      bool
+	entry     bool
 	weight    int
 	seconds   prometheus.Observer
 }
@@ -204,7 +208,7 @@ func (op *Operation) keyed() bool {
 func (a *API) describe(op Operation, hasBody bool) huma.Operation {
 	ep := &endpoint{
 		id: op.ID, access: op.Access, scopes: op.Scopes, keyed: op.keyed(),
-		bodyMax: op.BodyMax, stream: op.Stream, busy: op.Busy, weight: max(1, op.Weight),
+		bodyMax: op.BodyMax, stream: op.Stream, busy: op.Busy, entry: op.Entry, weight: max(1, op.Weight),
 		seconds: a.metrics.RequestSeconds.WithLabelValues(op.ID),
 	}
 	if ep.bodyMax == 0 {

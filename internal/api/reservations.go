@@ -26,7 +26,7 @@ func (a *API) registerReservations() {
 			"The price of each place is fixed now. An area and ticket type named twice is summed; a seat named twice is refused. " +
 			"Holding again what one's own active reservation holds is refused like anybody's, and `ownReservationId` names that reservation; a retry with the same Idempotency-Key is a replay instead.\n\n" +
 			"Staff (`reservations:staff`) may hold for any `customerId`, for up to `maxHoldSeconds`, up to 10,000 places, and from a block.",
-		Status: http.StatusCreated, Codes: append(holding, boxoffice.CodeForbidden), Headers: show,
+		Status: http.StatusCreated, Codes: append(holding, boxoffice.CodeForbidden), Headers: show, Entry: true,
 	}, a.placeReservation)
 	register(a, Operation{
 		ID: "listReservations", Method: http.MethodGet, Path: "/reservations", Tag: "Reservations",

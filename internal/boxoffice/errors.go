@@ -106,7 +106,7 @@ var Codes = []CodeInfo{
 	{CodePlanInUse, ClassConflict, "Seats in use would vanish", "The new plan lacks a seat that is held, booked or blocked.", "Keep those seats in the plan.", []string{"seats"}},
 	{CodeConflict, ClassConflict, "The state of things forbids it", "Another thing has the same externalRef, or the show's state does not allow the change.", "detail says what stands in the way.", nil},
 	{CodeLockTimeout, ClassUnavailable, "The show was busy for too long", "The show's lock was not had in time. Nothing was done.", "Retry with back-off.", nil},
-	{CodeOverloaded, ClassUnavailable, "This instance sheds load", "The queue in front of the show is full. Nothing was done.", "Retry with back-off, as Retry-After says.", nil},
+	{CodeOverloaded, ClassUnavailable, "This instance sheds load", "More people want in than can be served now. Nothing was done.", "Retry with back-off, as Retry-After says.", nil},
 	{CodeUnavailable, ClassUnavailable, "The database is away", "The database cannot be reached or is failing over. outcome says whether the request may have been carried out.", "Retry with the same Idempotency-Key.", []string{"outcome"}},
 	{CodeRateLimited, ClassThrottled, "Too many requests", "The caller is over its rate limit.", "Wait as Retry-After says.", nil},
 	{CodePayloadTooLarge, ClassTooLarge, "The body is too large", "The body is over the operation's limit: 1 MiB, plans 64 MiB.", "Send less.", nil},

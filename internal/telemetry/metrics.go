@@ -21,6 +21,7 @@ type Metrics struct {
 	Requests       *prometheus.CounterVec   // operation, status: HTTP requests answered
 	RequestSeconds *prometheus.HistogramVec // operation: from the first byte read to the last written; streams excepted
 	InFlight       prometheus.Gauge         // requests being worked on, streams excepted
+	Room           prometheus.Gauge         // requests for a hold that may be worked on at once; it follows how long they take
 	Streams        prometheus.Gauge         // open event streams
 
 	Holds *prometheus.CounterVec // outcome: see Hold
@@ -75,6 +76,7 @@ func NewMetrics() *Metrics {
 		Requests:       counter("http_requests_total", "HTTP requests answered, by operation and status.", "operation", "status"),
 		RequestSeconds: histogram("http_request_seconds", "Time to answer a request, by operation.", seconds, "operation"),
 		InFlight:       gauge("http_requests_in_flight", "Requests being worked on, event streams excepted."),
+		Room:           gauge("http_room", "Requests for a hold that may be worked on at once; more are answered OVERLOADED."),
 		Streams:        gauge("http_streams", "Open event streams."),
 		Holds:          counter("holds_total", "Requests for a hold, by outcome: placed, replayed or the code of the refusal.", "outcome"),
 		LaneCommands:   histogram("lane_commands", "Commands in one transaction of a lane.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "lane"),
@@ -109,7 +111,7 @@ func NewMetrics() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.Requests, m.RequestSeconds, m.InFlight, m.Streams, m.Holds,
+		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.Holds,
 		m.LaneCommands, m.LaneWait, m.LaneWork, m.LaneQueued,
 		m.Jobs, m.JobSeconds, m.ExpiryLag, m.ExpirySeconds, m.Swept,
 		m.Payments, m.LatePayments, m.Refunds, m.PaymentEvents, m.GatewayCalls, m.GatewaySeconds, m.CheckIns, m.Mails,
