@@ -57,8 +57,27 @@ race: ## 20 seconds: the naive way sells a seat many times, a lock queues up, Ro
 	@go run ./bench/race
 
 .PHONY: bench
-bench: ## lanes against a transaction for each request, side by side: holding, and paying
-	@go test -run '^$$' -bench 'Lane|Pay' -benchtime 1x -timeout 30m $(ARGS) ./internal/store
+bench: ## every figure of docs: Rowlock and six other ways side by side, in rounds; ARGS='--only hot --rounds 3', --list
+	@go run ./bench $(ARGS)
+
+.PHONY: bench-quick
+bench-quick: ## the same in two minutes: two short rounds of what matters most
+	@go run ./bench --quick $(ARGS)
+
+.PHONY: load
+load: ## an on-sale drill against make run, or ARGS='--target https://… --i-own-this-host'; see docs/load.md
+	@go run ./cmd/load $(ARGS)
+
+.PHONY: torture
+torture: ## minutes of random load with every kind of fault, and a proof that nothing broke; ARGS='--seed 7 --for 5m'
+	@go run ./torture $(ARGS)
+
+FUZZTIME ?= 30s
+.PHONY: fuzz
+fuzz: ## every fuzzer for FUZZTIME=30s each; what one finds stays in its testdata/fuzz
+	@go run ./internal/pgtest/withpg -- bash -c 'set -e; for dir in $$(git grep -l "^func Fuzz" -- "*_test.go" | xargs -n 1 dirname | sort -u); do \
+	for fuzzer in $$(go test -list "^Fuzz" ./$$dir | grep "^Fuzz"); do echo "== $$dir $$fuzzer"; \
+	go test -run "^$$" -fuzz "^$$fuzzer\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 50x -parallel 1 ./$$dir; done; done'
 
 .PHONY: buyers
 buyers: build ## 200 people a second hold, pay and fetch tickets over HTTP; ARGS='-rate 100 -for 30s'

@@ -98,7 +98,11 @@ var below = map[string][]string{
 
 	// Not part of the service: they stand beside it and use what they like of it.
 	"cmd/":              {"internal/", "sql/"},
-	"bench/":            {"internal/", "sql/"},
+	"bench/":            {"bench/", "internal/", "sql/"},
+	"bench":             {"bench/", "internal/", "sql/"},
+	"torture/":          {"internal/", "sql/"},
+	"torture":           {"torture/", "internal/", "sql/"},
+	"internal/sim":      {"internal/", "sql/"},
 	"internal/pgtest":   {"internal/postgres", "internal/store", "sql/"},
 	"internal/pgtest/":  {"internal/pgtest", "internal/postgres"},
 	"internal/fixture":  {"internal/", "sql/"},
@@ -107,7 +111,7 @@ var below = map[string][]string{
 }
 
 // testOnly are packages that a shipped one must not import.
-var testOnly = []string{"internal/pgtest", "internal/fixture"}
+var testOnly = []string{"internal/pgtest", "internal/fixture", "internal/sim"}
 
 func covers(pattern, pkg string) bool {
 	return pattern == pkg || strings.HasSuffix(pattern, "/") && strings.HasPrefix(pkg, pattern)

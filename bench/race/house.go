@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/rowlock/rowlock/bench/strategies"
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/jobs"
 	"github.com/rowlock/rowlock/internal/postgres"
@@ -64,7 +65,7 @@ func open(ctx context.Context) (h *house, err error) {
 	if h.all, err = pgxpool.New(ctx, super); err != nil {
 		return h, err
 	}
-	if _, err := h.all.Exec(ctx, sqlPrepare); err != nil {
+	if err := strategies.Prepare(ctx, h.all); err != nil {
 		return h, err
 	}
 	scheduler, err := jobs.NewScheduler(quiet, false)

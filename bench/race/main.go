@@ -1,7 +1,8 @@
 // Command race sells the same seats in three ways, one after the other, to the
 // same crowd, on a Postgres of its own that keeps what it commits: by checking
 // and then acting, behind a lock that waits, and with Rowlock. It takes about
-// 15 seconds and prints who sold a seat twice.
+// 15 seconds and prints who sold a seat twice. The first two are strategies of
+// bench/strategies.
 //
 // It shows, it does not measure: make bench does that, in rounds, with medians.
 package main
@@ -20,7 +21,6 @@ const (
 	seats   = 40_000                  // of the show that each way sells
 	front   = 100                     // everybody wants one of the best so many that are left
 	each    = 3500 * time.Millisecond // for each way
-	pooled  = 32                      // connections of the ways with a transaction for each request
 )
 
 func main() {
@@ -47,11 +47,11 @@ func race(ctx context.Context) error {
 	var results []result
 	for _, w := range []struct {
 		name string
-		open func(context.Context, *house) (way, error)
+		open func(context.Context, *house) (*way, error)
 	}{
-		{"check, then act", func(ctx context.Context, h *house) (way, error) { return newPerRequest(ctx, h, sqlCheck) }},
-		{"SELECT … FOR UPDATE", func(ctx context.Context, h *house) (way, error) { return newPerRequest(ctx, h, sqlCheckForUpdate) }},
-		{"Rowlock", newRowlock},
+		{"check, then act", strategy("naive")},
+		{"SELECT … FOR UPDATE", strategy("waiting")},
+		{"Rowlock", rowlock},
 	} {
 		r, err := run(ctx, h, screen, w.name, w.open)
 		if err != nil {

@@ -72,9 +72,9 @@ func (s *screen) table(results []result) {
 			s.say("%s: %s attempts failed, the first with: %v", r.name, digits(r.failed), r.why)
 		}
 	}
-	s.say("The first two run a transaction for each request on %d connections: one round trip to look, one to write and commit.", pooled)
-	s.say("Their changes are numbered by a sequence, and they need a job for each hold; Rowlock's log has no gap, and holds that end together")
-	s.say("share a job. To check and then act, the guard of Rowlock's schema had to be switched off: with it Postgres refuses the second sale.")
+	s.say("The first two run a transaction for each request, on the connections that suit them best. A sequence numbers their changes, and they")
+	s.say("need a job for each hold; Rowlock's log has no gap, and holds that end together share a job. To check and then act, the guard of")
+	s.say("Rowlock's schema had to be switched off: with it Postgres refuses the second sale.")
 }
 
 // brief is a duration of which people want to know two or three digits.

@@ -3,125 +3,61 @@ package main
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/rowlock/rowlock/bench/strategies"
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/store"
 )
 
-// way is a way to sell seats. Hold says whether the customer got all of them.
-type way interface {
-	hold(ctx context.Context, show uuid.UUID, customer string, nos []int32) (bool, error)
-	close()
+//go:embed sql/count.sql
+var sqlCount string
+
+// way is a way to sell seats: the store as the API has it, with the lanes
+// behind it or, instead of them, a strategy.
+type way struct {
+	store *store.Store
+	plan  *store.PlanDetails
+	close func()
 }
 
-var (
-	//go:embed sql/prepare.sql
-	sqlPrepare string
-	//go:embed sql/answered.sql
-	sqlAnswered string
-	//go:embed sql/check.sql
-	sqlCheck string
-	//go:embed sql/check_for_update.sql
-	sqlCheckForUpdate string
-	//go:embed sql/take.sql
-	sqlTake string
-	//go:embed sql/reserve.sql
-	sqlReserve string
-	//go:embed sql/log.sql
-	sqlLog string
-	//go:embed sql/remember.sql
-	sqlRemember string
-	//go:embed sql/schedule.sql
-	sqlSchedule string
-	//go:embed sql/count.sql
-	sqlCount string
-)
-
-// perRequest is the usual code: a transaction for each request, on a pool.
-// Whether it is naive or waits is one statement. It is given what speed can be
-// had: prepared statements, the planner settings of the lanes, and all its
-// writes in one round trip with the commit.
-type perRequest struct {
-	pool  *pgxpool.Pool
-	check string
+// rowlock sells through the lanes.
+func rowlock(_ context.Context, h *house) (*way, error) {
+	return &way{h.store, h.plan, func() {}}, nil
 }
 
-func newPerRequest(ctx context.Context, h *house, check string) (way, error) {
-	c, err := pgxpool.ParseConfig(h.server.URL(store.RoleLane, database))
-	if err != nil {
-		return nil, err
-	}
-	c.MinConns, c.MaxConns = pooled, pooled
-	pool, err := pgxpool.NewWithConfig(ctx, c)
-	return &perRequest{pool, check}, err
-}
-
-func (w *perRequest) close() { w.pool.Close() }
-
-var errTaken = errors.New("taken")
-
-func (w *perRequest) hold(ctx context.Context, show uuid.UUID, customer string, nos []int32) (bool, error) {
-	conn, err := w.pool.Acquire(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer conn.Release()
-	key := newKey()
-	read := &pgx.Batch{}
-	read.Queue("begin")
-	read.Queue(sqlAnswered, key.Owner, key.Key)
-	read.Queue(w.check, show, nos).QueryRow(func(row pgx.Row) error {
-		var free int
-		if err := row.Scan(&free); err != nil {
-			return err
+// strategy sells in the way of a name.
+func strategy(name string) func(context.Context, *house) (*way, error) {
+	return func(ctx context.Context, h *house) (*way, error) {
+		s, err := strategies.Named(name)
+		if err != nil {
+			return nil, err
 		}
-		if free < len(nos) {
-			return errTaken
+		// What the naive way does, the schema would refuse. Nobody else tries it.
+		if err := strategies.Guard(ctx, h.all, name != "naive"); err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	err = conn.SendBatch(ctx, read).Close()
-	if err == nil {
-		id, org, until := store.NewID(), boxoffice.DefaultOrganisationID, time.Now().Add(900*time.Second)
-		write := &pgx.Batch{}
-		write.Queue(sqlTake, show, nos, id, until)
-		write.Queue(sqlReserve, show, nos, id, until, org, customer)
-		write.Queue(sqlLog, show, nos, id, until, org, customer)
-		write.Queue(sqlRemember, key.Owner, key.Key, org, key.Fingerprint[:], show, `{"r": "`+id.String()+`"}`)
-		write.Queue(sqlSchedule, show, until)
-		write.Queue("commit")
-		err = conn.SendBatch(ctx, write).Close()
-	}
-	if err != nil {
-		if _, err := conn.Exec(context.WithoutCancel(ctx), "rollback"); err != nil {
-			return false, err
+		road, err := s.Open(ctx, strategies.Config{Pool: h.server.URL(store.RoleLane, database)})
+		if err != nil {
+			return nil, err
 		}
+		front, err := store.Open(ctx, store.Config{URL: h.server.URL(store.RoleApp, database), Road: road})
+		if err != nil {
+			road.Close()
+			return nil, err
+		}
+		return &way{front, h.plan, func() { front.Close(); road.Close() }}, nil
 	}
-	if errors.Is(err, errTaken) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
-// rowlock sells as the API does.
-type rowlock struct{ h *house }
-
-func newRowlock(_ context.Context, h *house) (way, error) { return rowlock{h}, nil }
-
-func (w rowlock) close() {}
-
-func (w rowlock) hold(ctx context.Context, show uuid.UUID, customer string, nos []int32) (bool, error) {
+// hold says whether the customer got all of the seats.
+func (w *way) hold(ctx context.Context, show uuid.UUID, customer string, nos []int32) (bool, error) {
 	req := store.PlaceRequest{ShowID: show, CustomerID: customer}
 	for _, no := range nos {
-		req.Seats = append(req.Seats, store.SeatRef{ID: w.h.plan.Seats[no].ID})
+		req.Seats = append(req.Seats, store.SeatRef{ID: w.plan.Seats[no].ID})
 	}
-	_, _, err := w.h.store.PlaceReservation(ctx, boxoffice.Actor{CustomerID: customer, Name: customer}, new(newKey()), req)
+	_, _, err := w.store.PlaceReservation(ctx, boxoffice.Actor{CustomerID: customer, Name: customer}, new(newKey()), req)
 	if boxoffice.CodeOf(err) == boxoffice.CodeSeatAlreadyReserved {
 		return false, nil
 	}

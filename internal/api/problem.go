@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -254,7 +255,7 @@ func findings(errs []error) []boxoffice.Violation {
 				break
 			}
 		}
-		v.Field = shorten(v.Field)
+		v.Field = cmp.Or(shorten(v.Field), "body") // a property may have no name
 		vs = append(vs, v)
 	}
 	return vs

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // sandbox gateway to pay at whose webhooks come in by HTTP.
 type site struct {
 	*api.API
-	t        *testing.T
+	t        testing.TB
 	store    *store.Store
 	gateway  *sandbox.Sandbox
 	checkout *checkout.Checkout
@@ -43,13 +43,13 @@ type site struct {
 
 const organiser = "organiser-key"
 
-func open(t *testing.T) *site {
+func open(t testing.TB) *site {
 	t.Helper()
 	return openOn(t, pgtest.New(t))
 }
 
 // openOn is open on a database that the test looks into.
-func openOn(t *testing.T, db *pgtest.DB, edit ...func(*checkout.Config)) *site {
+func openOn(t testing.TB, db *pgtest.DB, edit ...func(*checkout.Config)) *site {
 	t.Helper()
 	s := &site{t: t, store: fixture.On(t, db), metrics: telemetry.NewMetrics(), logged: new(bytes.Buffer)}
 	if err := s.store.EnsureAPIKey(t.Context(), organiser, "organiser", []boxoffice.Scope{boxoffice.ScopeAdmin}); err != nil {

@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
+	"github.com/rowlock/rowlock/internal/payment"
 	"github.com/rowlock/rowlock/internal/sandbox"
 	"github.com/rowlock/rowlock/internal/store"
 )
@@ -324,6 +326,34 @@ func TestARefundAtTheGatewaysDesk(t *testing.T) {
 		h.is(v.ID, boxoffice.BookingCancelled)
 		h.givenBack(v.ID, 2, v.TotalMinor)
 	})
+}
+
+// A refund of ours that was never sent has no id at the gateway either: one
+// that names none must not be taken for it.
+func TestMoneyThatWentBackWithoutAnIDIsNobodysRefund(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	v := h.bought("a", sandbox.TokenOK, 0, 1)
+	if _, err := h.store.CancelBooking(h.ctx, fixture.Staff, new(fixture.Key()), v.ID, store.CancelRequest{Override: true, Reason: boxoffice.ReasonStaff}); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := json.Marshal(payment.Event{
+		ID: "nameless", Kind: payment.EventRefund, Payment: payment.Ref{PaymentID: v.AppliedID},
+		AmountMinor: v.TotalMinor, Refund: payment.RefundAnswer{State: payment.Succeeded},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateway := h.booking(v.ID).Payments[0].Gateway
+	if _, err := h.store.StorePaymentEvent(h.ctx, gateway, "nameless", kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.out.ApplyEvent(h.ctx, gateway, "nameless"); err != nil {
+		t.Fatal(err)
+	}
+	if refunds := h.booking(v.ID).Refunds; len(refunds) != 1 || refunds[0].Status != boxoffice.RefundPending {
+		t.Errorf("%+v", refunds)
+	}
 }
 
 func TestADisputeTakesTheTicketsToo(t *testing.T) {

@@ -28,9 +28,36 @@ const chargeMax = 10 * time.Second
 // callMax is how long it may take otherwise.
 const callMax = 8 * time.Second
 
+// Store is what the saga wants of the database, and [store.Store] has. It is
+// an interface for internal/sim, which runs the saga as it is on tables and a
+// clock of its own.
+type Store interface {
+	BeginBooking(ctx context.Context, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, reservation uuid.UUID, req store.BeginRequest) (store.Begun, error)
+	BeginPayment(ctx context.Context, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, booking uuid.UUID, req store.BeginRequest) (store.Begun, error)
+	PaymentPlace(ctx context.Context, id uuid.UUID) (store.PaymentPlace, error)
+	PaymentByRef(ctx context.Context, gateway, ref string) (uuid.UUID, error)
+	SettlePayment(ctx context.Context, actor string, p store.PaymentPlace, say store.Settlement) (store.Settled, error)
+	ClaimPayments(ctx context.Context, show uuid.UUID, limit int) ([]uuid.UUID, error)
+
+	CancelBooking(ctx context.Context, actor boxoffice.Actor, key *boxoffice.IdempotencyKey, booking uuid.UUID, req store.CancelRequest) (*store.Cancelled, error)
+	OpenBookings(ctx context.Context, show, after uuid.UUID, limit int) ([]uuid.UUID, error)
+	EndHolds(ctx context.Context, show uuid.UUID, enough func() bool) (more bool, err error)
+	RefundPlace(ctx context.Context, id uuid.UUID) (store.RefundPlace, error)
+	SettleRefund(ctx context.Context, actor string, f store.RefundPlace, status boxoffice.RefundStatus, ref, failure string) error
+	RecordRefund(ctx context.Context, actor string, p store.PaymentPlace, d store.DeskRefund) error
+
+	StorePaymentEvent(ctx context.Context, gateway, id string, event []byte) (done bool, err error)
+	ReadPaymentEvent(ctx context.Context, gateway, id string) (event []byte, done bool, err error)
+	PaymentEventDone(ctx context.Context, gateway, id, outcome string) error
+
+	ReadBooking(ctx context.Context, organisation uuid.UUID, customer string, id uuid.UUID) (*store.BookingView, error)
+	ReadShow(ctx context.Context, id, organisation uuid.UUID, drafts bool) (store.ShowListing, error)
+	ReadEvent(ctx context.Context, id uuid.UUID, f store.EventFilter) (store.EventListing, error)
+}
+
 // Config is what a checkout works with.
 type Config struct {
-	Store *store.Store
+	Store Store
 	// Gateways in the order in which their methods are offered. Of a method
 	// that several have, the first one's is taken, unless the buyer names one.
 	Gateways []payment.Gateway
@@ -82,7 +109,7 @@ type Observer interface {
 // Checkout is the saga. It is safe for concurrent use and starts nothing.
 type Checkout struct {
 	cfg      Config
-	store    *store.Store
+	store    Store
 	gateways map[string]payment.Gateway
 	log      *slog.Logger
 }
@@ -468,13 +495,13 @@ func (c *Checkout) Webhook(ctx context.Context, gateway string, header http.Head
 		c.sawEvent(gateway, eventIgnored)
 		return nil
 	}
+	e.ID = printable(e.ID)
 	kept, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	kept = bytes.ReplaceAll(kept, []byte(`\u0000`), nil) // which jsonb does not take
 	c.at(BeforeStore)
-	done, err := c.store.StorePaymentEvent(ctx, gateway, printable(e.ID), kept)
+	done, err := c.store.StorePaymentEvent(ctx, gateway, e.ID, withoutNUL(kept))
 	c.at(AfterStore)
 	if err != nil || done {
 		return err
@@ -549,6 +576,11 @@ func (c *Checkout) effect(ctx context.Context, gateway string, e payment.Event) 
 		e.Answer.Gateway = cmp.Or(e.Answer.Gateway, e.Payment.Gateway)
 		_, err := c.settle(ctx, actor, p, e.Answer)
 		return eventApplied, err
+	}
+	if e.GatewayRefund = printable(e.GatewayRefund); e.GatewayRefund == "" {
+		// Without its id it could not be told from another refund, nor from itself.
+		c.log.Warn("checkout: a gateway tells of money that went back and does not say which", "gateway", gateway, "event", e.ID, "payment", id)
+		return eventIgnored, nil
 	}
 	status := boxoffice.RefundStatus(e.Refund.State)
 	if e.Kind == payment.EventDispute && status != boxoffice.RefundFailed {
@@ -640,6 +672,24 @@ func call[T any](ctx context.Context, c *Checkout, g payment.Gateway, what strin
 		o.GatewayCall(g.Name(), what, time.Since(began), err)
 	}
 	return v, err
+}
+
+// withoutNUL takes U+0000 out of JSON, which jsonb refuses. A backslash before
+// another makes what follows plain text, and that stays.
+func withoutNUL(text []byte) []byte {
+	kept := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] != '\\':
+			kept = append(kept, text[i])
+		case bytes.HasPrefix(text[i:], []byte(`\u0000`)):
+			i += len(`\u0000`) - 1
+		default:
+			kept = append(kept, text[i], text[i+1])
+			i++
+		}
+	}
+	return kept
 }
 
 // printable is a gateway's word as the database takes it.

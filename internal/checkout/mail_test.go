@@ -117,6 +117,14 @@ func TestReminderOnceAShow(t *testing.T) {
 	if n := read[int](h, `select count(*)::int from river_job where kind = 'mail_send' and args->>'mail' = 'reminder'`); n != 1 {
 		t.Error(n, "reminders on the queue")
 	}
+	// The show is moved, and who was told of the old day hears of the new one.
+	startsAt := time.Now().Add(22 * time.Hour)
+	if _, err := h.store.AmendShow(h.ctx, fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, h.ID, store.ShowAmendment{StartsAt: &startsAt}); err != nil {
+		t.Fatal(err)
+	}
+	if shows, err := h.store.RemindBuyers(h.ctx, 24*time.Hour, 10); err != nil || shows != 1 {
+		t.Error(shows, "shows", err)
+	}
 }
 
 func TestNobodyIsToldWhoseDataAreEmptied(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/lanes"
@@ -73,6 +74,7 @@ type Store struct {
 	replica *pgxpool.Pool
 	lanes   *lanes.Set[*laneCommand, boxoffice.Outcome]
 	terms   *termsCache
+	asked   singleflight.Group // shows whose terms are being read
 	counts  *countsCache
 	away    atomic.Bool // a lane lost the database, and none has had it since
 	log     *slog.Logger

@@ -108,11 +108,26 @@ func (c *termsCache) putPlan(p *boxoffice.PlanIndex) {
 
 // termsOf returns a show's terms, from the cache if they are there. They may
 // be older than the show: enough to name seats by, and for nothing else.
+//
+// After a restart in the middle of a sale everybody asks at once for the same
+// plan of 40,000 seats: it is read once, for all of them.
 func (s *Store) termsOf(ctx context.Context, show uuid.UUID) (*boxoffice.Terms, error) {
 	if t := s.terms.get(show); t != nil {
 		return t, nil
 	}
-	return s.freshTerms(ctx, show)
+	t, err, _ := s.asked.Do(show.String(), func() (any, error) {
+		if t := s.terms.get(show); t != nil {
+			return t, nil // come in between
+		}
+		// Whoever asked first may go away, and the others still want to know.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionMax)
+		defer cancel()
+		return s.freshTerms(ctx, show)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.(*boxoffice.Terms), nil
 }
 
 // freshTerms reads a show's terms, all of one moment.

@@ -26,7 +26,7 @@ select category_id, name, color from plan_categories where plan_id = $1 order by
 -- In the document's order. $1 plan_id, $2 hall_id.
 select s.seat_no, h.seat_id, h.section, h.row_name, h.seat_name, s.label, s.category_no, s.kind, s.features, s.x, s.y
   from plan_seats s
-  join hall_seats h on h.hall_id = $2 and h.seat_no = s.seat_no
+ cross join lateral (select * from hall_seats h where h.hall_id = $2 and h.seat_no = s.seat_no limit 1) h
  where s.plan_id = $1
  order by s.position;
 
@@ -34,7 +34,7 @@ select s.seat_no, h.seat_id, h.section, h.row_name, h.seat_name, s.label, s.cate
 -- In the document's order. $1 plan_id, $2 hall_id.
 select a.area_no, h.area_id, h.name, a.category_no, a.capacity, a.x, a.y, a.outline
   from plan_areas a
-  join hall_areas h on h.hall_id = $2 and h.area_no = a.area_no
+ cross join lateral (select * from hall_areas h where h.hall_id = $2 and h.area_no = a.area_no limit 1) h
  where a.plan_id = $1
  order by a.position;
 

@@ -29,18 +29,18 @@ on conflict (show_id) do update
        changed_at = excluded.changed_at, definition = excluded.definition;
 
 -- name: shows_redefine
--- Writes a show's new terms. $1 show_id, $2 definition, then the terms.
+-- Writes a show's new terms. Who was reminded of another day is reminded again. $1 show_id, $2 definition, then the terms.
 update shows
    set definition = $2, status = $3, starts_at = $4, ends_at = $5, sales_start_at = $6, sales_end_at = $7,
        currency = $8, hold_seconds = $9, max_hold_seconds = $10, max_places_per_reservation = $11,
-       max_places_per_customer = nullif($12::int, 0), plan_id = coalesce($13, plan_id)
+       max_places_per_customer = nullif($12::int, 0), plan_id = coalesce($13, plan_id),
+       reminded_at = case when starts_at = $4 then reminded_at end
  where show_id = $1 and definition = $2 - 1;
 
 -- name: shows_publish_event
 -- An event is published with its first published show. $1 show_id.
-update events e set status = 'published', revision = revision + 1
-  from shows s
- where s.show_id = $1 and e.event_id = s.event_id and e.status = 'draft';
+update events set status = 'published', revision = revision + 1
+ where event_id = (select event_id from shows where show_id = $1) and status = 'draft';
 
 -- name: show_prices_delete
 -- $1 show_id.

@@ -1,0 +1,8 @@
+-- Frees the seats that a hold still has. KEYS: the seats; ARGV: the hold.
+for _, key in ipairs(KEYS) do
+  local who = redis.call('get', key)
+  if who and string.sub(who, 1, #ARGV[1]) == ARGV[1] then
+    redis.call('del', key)
+  end
+end
+return 0

@@ -1,0 +1,321 @@
+package strategies
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/jobs"
+)
+
+var (
+	//go:embed sql/lock_show.sql
+	sqlLockShow string
+	//go:embed sql/seats.sql
+	sqlSeats string
+	//go:embed sql/seats_for_update.sql
+	sqlSeatsForUpdate string
+	//go:embed sql/seats_skip_locked.sql
+	sqlSeatsSkipLocked string
+	//go:embed sql/answered.sql
+	sqlAnswered string
+	//go:embed sql/holds.sql
+	sqlHolds string
+	//go:embed sql/due.sql
+	sqlDue string
+)
+
+// lockTimeout is how long a statement waits for a row, and the show's lock. The
+// role's own would be a lane's, which never waits for buyers.
+const lockTimeout = "8s"
+
+// retriesMax is how often a transaction is repeated that was a deadlock's
+// victim, or whose key another one answered first.
+const retriesMax = 3
+
+// way is how a transaction makes sure that seats are free.
+type way struct {
+	show     string // locks the show, before anything else; "": nothing does
+	seats    string // reads wanted seats; "": they are free, somebody else has seen to that
+	numbered bool   // changes are numbered by the show's row, not by a sequence
+}
+
+var (
+	waiting = way{seats: sqlSeatsForUpdate}
+	// trusting is for those who come with the seats taken elsewhere. Taking them
+	// here as well still needs each to be free: see errNotFree.
+	trusting = way{}
+)
+
+// road works each command in a transaction of its own.
+type road struct {
+	way   way
+	pool  *pgxpool.Pool
+	jobs  *jobs.Scheduler
+	terms *terms
+}
+
+// Close ends the connections.
+func (r *road) Close() {
+	r.pool.Close()
+	r.terms.close()
+}
+
+// Do implements [store.Road].
+func (r *road) Do(ctx context.Context, show uuid.UUID, cmd boxoffice.Command) (boxoffice.Outcome, error) {
+	out, _, err := r.do(ctx, r.way, show, cmd)
+	return out, err
+}
+
+// do works a command and says what it wrote; nil: nothing.
+func (r *road) do(ctx context.Context, w way, show uuid.UUID, cmd boxoffice.Command) (out boxoffice.Outcome, did *boxoffice.Changes, err error) {
+	t, err := r.terms.of(ctx, show)
+	if err != nil {
+		return out, nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		out, did, err = r.transact(ctx, w, t, cmd)
+		var pg *pgconn.PgError
+		if !errors.As(err, &pg) {
+			return out, did, err
+		}
+		if pg.Code == "55P03" {
+			return out, nil, &boxoffice.Error{Code: boxoffice.CodeLockTimeout, Detail: "A seat was locked for too long; nothing was done.", Cause: err}
+		}
+		again := pg.Code == "40P01" || pg.Code == "40001" || pg.ConstraintName == "idempotency_keys_pkey"
+		if !again || attempt == retriesMax {
+			return out, nil, err
+		}
+	}
+}
+
+// errNothing rolls back a transaction that has nothing to write.
+var errNothing = errors.New("nothing to write")
+
+func (r *road) transact(ctx context.Context, w way, t *boxoffice.Terms, cmd boxoffice.Command) (out boxoffice.Outcome, did *boxoffice.Changes, err error) {
+	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+		a := attempt{road: r, way: w, tx: tx, cmd: cmd, show: t.ShowID, state: boxoffice.State{
+			Terms: t, Seats: map[int32]*boxoffice.SeatRow{}, Reservations: map[uuid.UUID]*boxoffice.Reservation{},
+		}}
+		if err := a.load(ctx); err != nil {
+			return err
+		}
+		var outcomes []boxoffice.Outcome
+		outcomes, did = boxoffice.Decide(a.state, []boxoffice.Command{cmd})
+		out = outcomes[0]
+		if !did.Writes() {
+			return errNothing
+		}
+		return a.save(ctx, did, out.Receipt)
+	})
+	switch {
+	case errors.Is(err, errNothing):
+		return out, nil, nil
+	case err != nil:
+		return boxoffice.Outcome{}, nil, err
+	}
+	return out, did, nil
+}
+
+// repeat answers a request that is sent again from its receipt, without a lock.
+func (r *road) repeat(ctx context.Context, t *boxoffice.Terms, cmd boxoffice.Command) (boxoffice.Outcome, error) {
+	st := boxoffice.State{Terms: t}
+	if err := readAnswered(ctx, r.pool, &st, cmd.Key); err != nil {
+		return boxoffice.Outcome{}, err
+	}
+	if st.Receipts == nil {
+		return boxoffice.Outcome{Err: boxoffice.Refuse(boxoffice.CodeKeyInUse, "The first request with this Idempotency-Key is still running.")}, nil
+	}
+	outcomes, _ := boxoffice.Decide(st, []boxoffice.Command{cmd})
+	return outcomes[0], nil
+}
+
+// attempt is one transaction for one command.
+type attempt struct {
+	*road
+	way   way
+	tx    pgx.Tx
+	cmd   boxoffice.Command
+	show  uuid.UUID
+	state boxoffice.State
+}
+
+// load locks and reads what the command is decided by. The clock and the key
+// are read when all locks are had: whoever waited for a lock waited for what
+// the key says, too.
+func (a *attempt) load(ctx context.Context) error {
+	if a.way.show != "" {
+		if _, err := a.tx.Exec(ctx, a.way.show, a.show); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch do := a.cmd.Do.(type) {
+	case *boxoffice.PlaceReservation:
+		err = a.readWanted(ctx, do.Seats)
+	case *boxoffice.ExtendReservation:
+		err = a.readHolds(ctx, do.ID)
+	case *boxoffice.ReleaseReservation:
+		err = a.readHolds(ctx, do.ID)
+	case *boxoffice.ConfirmReservation:
+		err = a.readHolds(ctx, do.ReservationID)
+	case *boxoffice.ExpireReservations:
+		err = a.readDue(ctx, do.Limit)
+	default:
+		err = fmt.Errorf("strategies: no way to %T", do)
+	}
+	if err != nil {
+		return err
+	}
+	if err := readAnswered(ctx, a.tx, &a.state, a.cmd.Key); err != nil {
+		return err
+	}
+	return a.readOverdue(ctx)
+}
+
+// readAnswered reads the clock, the show's head, and what was answered before
+// to a key.
+func readAnswered(ctx context.Context, db interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}, st *boxoffice.State, key *boxoffice.IdempotencyKey) error {
+	if key == nil {
+		key = &boxoffice.IdempotencyKey{}
+	}
+	var changed time.Time
+	var fingerprint []byte
+	var receipt *string
+	err := db.QueryRow(ctx, sqlAnswered, st.Terms.ShowID, key.Owner, key.Key).Scan(&st.Now, &st.Version, &changed, &fingerprint, &receipt)
+	if err != nil {
+		return err
+	}
+	if changed.After(st.Now) {
+		st.Now = changed
+	}
+	if receipt == nil {
+		return nil
+	}
+	r := boxoffice.Remembered{Receipt: &boxoffice.Receipt{}}
+	copy(r.Fingerprint[:], fingerprint)
+	st.Receipts = map[boxoffice.KeyID]boxoffice.Remembered{{Owner: key.Owner, Key: key.Key}: r}
+	return json.Unmarshal([]byte(*receipt), r.Receipt)
+}
+
+// readWanted reads the seats that somebody wants, locked as the way locks.
+func (a *attempt) readWanted(ctx context.Context, wants []boxoffice.SeatWant) error {
+	nos := make([]int32, 0, len(wants))
+	for _, w := range wants {
+		if w.No >= 0 {
+			nos = append(nos, w.No)
+		}
+	}
+	slices.Sort(nos)
+	if a.way.seats == "" {
+		for _, no := range nos {
+			a.state.Seats[no] = &boxoffice.SeatRow{No: no, State: 'a', Locked: true}
+		}
+		return nil
+	}
+	return a.readSeats(ctx, a.way.seats, nos)
+}
+
+func (a *attempt) readSeats(ctx context.Context, sql string, nos []int32) error {
+	rows, err := a.tx.Query(ctx, sql, a.show, nos)
+	if err != nil {
+		return err
+	}
+	seats, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*boxoffice.SeatRow, error) {
+		// Locked means that it may be taken. The naive way believes so.
+		s := &boxoffice.SeatRow{Locked: true}
+		var reservation, block pgtype.UUID
+		var until pgtype.Timestamptz
+		err := row.Scan(&s.No, &s.State, &reservation, &until, &block, &s.Holder)
+		s.ReservationID, s.BlockID, s.HeldUntil = reservation.Bytes, block.Bytes, until.Time
+		return s, err
+	})
+	for _, s := range seats {
+		a.state.Seats[s.No] = s
+	}
+	return err
+}
+
+// readHolds locks and reads reservations, and then their seats.
+func (a *attempt) readHolds(ctx context.Context, ids ...uuid.UUID) error {
+	rows, err := a.tx.Query(ctx, sqlHolds, a.show, ids)
+	if err != nil {
+		return err
+	}
+	holds, err := pgx.CollectRows(rows, scanHold)
+	if err != nil {
+		return err
+	}
+	var nos []int32
+	for _, r := range holds {
+		r.ShowID = a.show
+		a.state.Reservations[r.ID] = r
+		for _, s := range r.Seats {
+			nos = append(nos, s.No)
+		}
+	}
+	if len(nos) == 0 {
+		return nil
+	}
+	slices.Sort(nos)
+	return a.readSeats(ctx, sqlSeatsForUpdate, nos)
+}
+
+func scanHold(row pgx.CollectableRow) (*boxoffice.Reservation, error) {
+	r := &boxoffice.Reservation{}
+	var closed, own pgtype.Timestamptz
+	var booking pgtype.UUID
+	var nos []int32
+	var types []string
+	var prices []int64
+	if err := row.Scan(&r.ID, &r.CustomerID, &r.Status, &r.CreatedAt, &r.ExpiresAt, &r.HoldSeconds, &closed, &r.Staff,
+		&booking, &r.Currency, &nos, &types, &prices, &own); err != nil {
+		return nil, err
+	}
+	r.ClosedAt, r.OwnEnd, r.BookingID = closed.Time, own.Time, booking.Bytes
+	for i, no := range nos {
+		r.Seats = append(r.Seats, boxoffice.SeatLine{No: no, TicketType: types[i], PriceMinor: prices[i]})
+	}
+	return r, nil
+}
+
+// readDue reads the oldest holds that are over.
+func (a *attempt) readDue(ctx context.Context, limit int) error {
+	rows, err := a.tx.Query(ctx, sqlDue, a.show, limit)
+	if err != nil {
+		return err
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return a.readHolds(ctx, ids...)
+}
+
+// readOverdue reads the holds on wanted seats that are over, which have to be
+// closed first.
+func (a *attempt) readOverdue(ctx context.Context) error {
+	var ids []uuid.UUID
+	for _, s := range a.state.Seats {
+		if s.State == 'h' && !a.state.Now.Before(s.HeldUntil) && a.state.Reservations[s.ReservationID] == nil && !slices.Contains(ids, s.ReservationID) {
+			ids = append(ids, s.ReservationID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return a.readHolds(ctx, ids...)
+}
