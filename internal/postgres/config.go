@@ -27,6 +27,8 @@ type Config struct {
 	Ephemeral bool
 	// Settings of postgresql.conf, over those set here.
 	Settings map[string]string
+	// Env is the server's environment, as NAME=value, over that given here.
+	Env []string
 	// Log gets the server's own log at level debug; nil drops it.
 	Log *slog.Logger
 }

@@ -3,6 +3,7 @@
 package postgres
 
 import (
+	"errors"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -29,4 +30,18 @@ func canNamespace() bool { return false }
 func runsIn(pid int, data string) bool {
 	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && strings.Contains(string(out), "postgres") && strings.Contains(string(out), data)
+}
+
+// children are the processes that pid has started and that have not ended.
+func children(pid int) (all []int, err error) {
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil, nil // none
+	}
+	for line := range strings.Lines(string(out)) {
+		if child, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+			all = append(all, child)
+		}
+	}
+	return all, err
 }

@@ -102,6 +102,9 @@ func (s *Server) URL(role, database string) string {
 	return fmt.Sprintf("postgres://%s@127.0.0.1:%d/%s?sslmode=disable", role, s.port, database)
 }
 
+// Data is the folder of the data.
+func (s *Server) Data() string { return s.data }
+
 // Done is closed when the server has ended, wanted or not.
 func (s *Server) Done() <-chan struct{} { return s.exited }
 
@@ -311,7 +314,7 @@ func (s *Server) launch(ctx context.Context, settings map[string]string) error {
 		args = append(args, "-c", name+"="+settings[name])
 	}
 	cmd := exec.Command(filepath.Join(s.binaries.Dir, "postgres"), args...)
-	cmd.Env = environment
+	cmd.Env = slices.Concat(environment, s.cfg.Env)
 	cmd.Dir = "/"
 	death := syscall.SIGINT
 	if s.cfg.Ephemeral {
@@ -378,7 +381,7 @@ func (s *Server) listen(r io.ReadCloser, ready chan struct{}) string {
 			continue
 		}
 		said.WriteString(line + "\n")
-		if strings.Contains(line, "database system is ready to accept connections") {
+		if strings.Contains(line, "database system is ready to accept ") { // connections; of a standby, read-only ones
 			isReady = true
 			close(ready)
 		}

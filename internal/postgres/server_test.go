@@ -450,6 +450,94 @@ func TestStartAfterACrash(t *testing.T) {
 	})
 }
 
+func TestKillAndFreeze(t *testing.T) {
+	t.Parallel()
+
+	t.Run("A killed server has lost nothing that was committed", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		s := start(t, Config{Dir: dir})
+		exec1(t, s.URL(Superuser, "postgres"), "create table kept ()")
+		all, err := children(s.process.Pid)
+		if err != nil || len(all) < 3 {
+			t.Fatalf("children %v, %v", all, err)
+		}
+		if err := s.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range append(all, s.process.Pid) {
+			for runsIn(pid, s.data) { // a killed process ends in its own time
+				time.Sleep(time.Millisecond)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(s.data, "postmaster.pid")); err != nil {
+			t.Error("it has tidied up:", err)
+		}
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+		s = start(t, Config{Dir: dir})
+		exec1(t, s.URL(Superuser, "postgres"), "table kept")
+	})
+
+	t.Run("A frozen server answers when it has thawed", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, Config{Ephemeral: true})
+		conn, err := pgx.Connect(t.Context(), s.URL(Superuser, "postgres"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(context.Background())
+		if err := s.Freeze(); err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan error, 1)
+		go func() {
+			_, err := conn.Exec(t.Context(), "select")
+			answered <- err
+		}()
+		select {
+		case err := <-answered:
+			t.Error("answered meanwhile:", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+		if err := s.Thaw(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStartOnAStandbysData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, Config{Dir: dir})
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.Data(), "standby.signal"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.user.own(filepath.Join(s.Data(), "standby.signal")); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, Config{Dir: dir, Env: []string{"PGAPPNAME=follower"}, Settings: map[string]string{"primary_conninfo": "host=127.0.0.1 port=1"}})
+	conn, err := pgx.Connect(t.Context(), s.URL(Superuser, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	var follows bool
+	if err := conn.QueryRow(t.Context(), "select pg_is_in_recovery()").Scan(&follows); err != nil || !follows {
+		t.Errorf("it follows: %v, %v", follows, err)
+	}
+	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.process.Pid)); err == nil && !strings.Contains(string(env), "PGAPPNAME=follower") {
+		t.Error("its environment is not as it was asked for")
+	}
+}
+
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	var (
