@@ -158,5 +158,14 @@ func (s *Store) Ready(ctx context.Context) error {
 	return err
 }
 
+// OldestSnapshot is how long the oldest transaction on the database has been
+// open, whoever has it; 0 when there is none. The role needs pg_read_all_stats
+// to see those of others.
+func (s *Store) OldestSnapshot(ctx context.Context) (time.Duration, error) {
+	var seconds float64
+	err := s.pool.QueryRow(ctx, sqlServiceOldestSnapshot).Scan(&seconds)
+	return time.Duration(seconds * float64(time.Second)), coded(err)
+}
+
 // NewID makes a UUIDv7, whose order is that of creation to the millisecond.
 func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

@@ -32,13 +32,14 @@ func (s *Store) tx(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) 
 }
 
 var (
-	sqlServiceReady      = queries.Must("service_ready")
-	sqlServiceSnapshot   = queries.Must("service_snapshot")
-	sqlIdempotencyLoad   = queries.Must("idempotency_load")
-	sqlIdempotencyInsert = queries.Must("idempotency_insert")
-	sqlIdempotencyPurge  = queries.Must("idempotency_purge")
-	sqlLanesTryKeys      = queries.Must("lanes_try_keys")
-	sqlLanesClock        = queries.Must("lanes_clock")
+	sqlServiceReady          = queries.Must("service_ready")
+	sqlServiceOldestSnapshot = queries.Must("service_oldest_snapshot")
+	sqlServiceSnapshot       = queries.Must("service_snapshot")
+	sqlIdempotencyLoad       = queries.Must("idempotency_load")
+	sqlIdempotencyInsert     = queries.Must("idempotency_insert")
+	sqlIdempotencyPurge      = queries.Must("idempotency_purge")
+	sqlLanesTryKeys          = queries.Must("lanes_try_keys")
+	sqlLanesClock            = queries.Must("lanes_clock")
 )
 
 // once does a write at most once per idempotency key: the key's row commits

@@ -34,6 +34,8 @@ type Metrics struct {
 	Jobs       *prometheus.CounterVec   // kind, outcome (completed, failed, snoozed, cancelled)
 	JobSeconds *prometheus.HistogramVec // kind: time spent working
 
+	OldestSnapshot prometheus.Gauge // age of the oldest transaction on the database; 0 when there is none
+
 	ExpiryLag     prometheus.Gauge     // age of the oldest overdue reservation that is not closed yet; 0 when there is none
 	ExpirySeconds prometheus.Histogram // from expiresAt until the reservation was closed by job, sweep or buyer
 	Swept         prometheus.Counter   // reservations that only the periodic sweep closed: should stay near 0
@@ -85,6 +87,7 @@ func NewMetrics() *Metrics {
 		LaneQueued:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "rowlock", Name: "lane_queued", Help: "Commands waiting in a lane now."}, []string{"lane"}),
 		Jobs:           counter("jobs_total", "Jobs worked, by kind and outcome.", "kind", "outcome"),
 		JobSeconds:     histogram("job_seconds", "Time a job takes, by kind.", seconds, "kind"),
+		OldestSnapshot: gauge("oldest_snapshot_seconds", "Age of the oldest transaction on the database, which keeps dead rows from being vacuumed."),
 		ExpiryLag:      gauge("expiry_lag_seconds", "Age of the oldest overdue reservation that is not closed yet."),
 		ExpirySeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "rowlock", Name: "expiry_seconds",
 			Help: "Time from a reservation's expiresAt until it was closed.", Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}}),
@@ -113,7 +116,7 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.Holds,
 		m.LaneCommands, m.LaneWait, m.LaneWork, m.LaneQueued,
-		m.Jobs, m.JobSeconds, m.ExpiryLag, m.ExpirySeconds, m.Swept,
+		m.Jobs, m.JobSeconds, m.OldestSnapshot, m.ExpiryLag, m.ExpirySeconds, m.Swept,
 		m.Payments, m.LatePayments, m.Refunds, m.PaymentEvents, m.GatewayCalls, m.GatewaySeconds, m.CheckIns, m.Mails,
 		m.PaymentsPending, m.PaymentsPendingAge, m.RefundsPending, m.RefundsPendingAge, m.RefundsRefused,
 		m.PaymentEventsWaiting, m.PaymentEventsWaitingAge,

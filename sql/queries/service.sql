@@ -7,3 +7,14 @@ select pg_is_in_recovery() or current_setting('default_transaction_read_only')::
 -- name: service_snapshot
 -- Begins to read several statements as of one moment.
 begin isolation level repeatable read read only;
+
+-- name: service_oldest_snapshot
+-- For how many seconds the oldest transaction has kept dead rows from being vacuumed; 0: there is none. A vacuum does not
+-- keep others.
+select coalesce(max(extract(epoch from clock_timestamp() - t.since)), 0)::float8
+  from (select xact_start as since
+          from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid() and backend_type <> 'autovacuum worker'
+           and (backend_xmin is not null or backend_xid is not null) and query not ilike 'vacuum%'
+        union all
+        select prepared from pg_prepared_xacts where database = current_database()) t;

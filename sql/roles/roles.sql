@@ -47,6 +47,11 @@ begin
     raise warning 'rowlock_ops may not see the server''s figures: %', sqlerrm;
   end;
   begin
+    grant pg_read_all_stats to rowlock_app; -- for the age of the oldest snapshot, whoever has it
+  exception when insufficient_privilege then
+    raise warning 'rowlock_app may not see others'' transactions: %', sqlerrm;
+  end;
+  begin
     create extension if not exists pg_stat_statements;
   exception when others then -- not installed, or not allowed
     raise warning 'no pg_stat_statements: %', sqlerrm;

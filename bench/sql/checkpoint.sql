@@ -1,0 +1,2 @@
+-- The next one is far off then, and falls into nobody's round.
+checkpoint;
