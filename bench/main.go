@@ -27,6 +27,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rowlock/rowlock/internal/config"
+
 	"github.com/rowlock/rowlock/bench/report"
 )
 
@@ -55,6 +57,7 @@ func main() {
 		}
 		return
 	}
+	config.CollectGarbage() // the store is worked in this process
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err = run(ctx, o)
 	stop()

@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,19 +60,11 @@ const (
 	working             // jobs
 )
 
-// garbagePercent is by how much the heap may grow over what lives before it is
-// collected, unless GOGC says otherwise. A service that keeps little and throws
-// much away spends a third of its processor time on the default of 100; it
-// lives in some 50 MB, so that this costs 200 MB. GOMEMLIMIT bounds it.
-const garbagePercent = 400
-
 // newService opens everything and starts nothing. The listener, which is taken
 // early so that a port in use is found at once, becomes the service's.
 func newService(ctx context.Context, cfg config.Config, log *slog.Logger, listener net.Listener, mode int) (_ *service, err error) {
 	cfg.Lanes = cmp.Or(cfg.Lanes, lanes.Cores())
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
-	}
+	config.CollectGarbage()
 	s := &service{cfg: cfg, log: log, metrics: telemetry.NewMetrics(), listener: listener}
 	defer func() {
 		if err != nil {

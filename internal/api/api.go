@@ -73,11 +73,13 @@ type API struct {
 	routes   *http.ServeMux // the same patterns without the catch-all: knows 404 from 405
 	huma     huma.API
 	inFlight atomic.Int64
+	polling  atomic.Int64 // requests that wait for news of a booking
 	crowd    *crowd
 	closing  chan struct{} // closed when the server stops: whoever waits for news answers
 	close    func()
 
 	lastReady lastReady
+	facets    facetsCache
 }
 
 // tags group the operations in the docs.
@@ -113,6 +115,7 @@ func New(opts Options) *API {
 		limits: newLimiter(opts.Limit),
 		mux:    http.NewServeMux(), routes: http.NewServeMux(),
 		closing: make(chan struct{}),
+		facets:  facetsCache{known: newRecent[knownFacets](facetsMax)},
 	}
 	a.crowd = newCrowd(max(1, opts.InFlightMax), a.metrics.Room.Set)
 	a.close = sync.OnceFunc(func() { close(a.closing) })

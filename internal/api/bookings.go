@@ -343,9 +343,12 @@ func (a *API) paid(ctx context.Context, call *Call, res *checkout.Result, done i
 	v, status, version := res.Booking, http.StatusAccepted, res.Version
 	if !res.Pending {
 		v, status = asConfirmed(v), done
-		if res.Replayed {
-			// The receipt knows the version that the beginning made, the buyer was
-			// told that of the end.
+		// The receipt knows the version that the beginning made, the buyer is
+		// told that of the end.
+		switch {
+		case v.ConfirmedVersion > 0:
+			version = v.ConfirmedVersion
+		case res.Replayed: // and confirmed before bookings had their version
 			log, err := a.opts.Store.ListChanges(ctx, store.ChangeFilter{
 				OrganisationID: v.OrganisationID, ShowID: v.ShowID, BookingID: v.ID, Type: boxoffice.BookingConfirmedChange, Limit: 1,
 			})
@@ -445,20 +448,35 @@ func (a *API) readBooking(ctx context.Context, call *Call, in *readBookingInput)
 // awaitNews reads a pending booking again, at growing intervals, until there is
 // news of it, the time is over, the client is gone or the server stops. Reading
 // is what all instances can do, whichever of them the news comes to.
+//
+// Between two looks it takes no place from those who are served. As many may
+// wait as may be served; one more is answered at once, and asks again.
 func (a *API) awaitNews(ctx context.Context, v *store.BookingView, wait time.Duration, read func() (*store.BookingView, error)) (*store.BookingView, error) {
+	if a.polling.Add(1) > int64(a.opts.InFlightMax) {
+		a.polling.Add(-1)
+		return v, nil
+	}
+	defer a.polling.Add(-1)
 	old := newsOf(v)
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		last := false
+		last, closing := false, false
+		a.inFlight.Add(-1)
 		select {
 		case <-time.After(pause):
 		case <-over.C:
 			last = true
 		case <-a.closing:
-			return v, nil
+			closing = true
 		case <-ctx.Done():
-			return nil, ctx.Err()
+		}
+		a.inFlight.Add(1)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if closing {
+			return v, nil
 		}
 		var err error
 		if v, err = read(); err != nil || last || newsOf(v) != old {

@@ -14,12 +14,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/rowlock/rowlock/internal/api"
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
 	"github.com/rowlock/rowlock/internal/pgtest"
 	"github.com/rowlock/rowlock/internal/sandbox"
 	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/internal/telemetry"
 	"github.com/rowlock/rowlock/internal/tickets"
 )
 
@@ -286,6 +289,42 @@ func TestAPaymentThatTheBuyerConfirmsOnAPage(t *testing.T) {
 	decide(t, next, "confirm")
 	if r := <-waiting; r.text("status") != "confirmed" || len(r.list("tickets")) != 1 {
 		t.Error("confirmed on the page:", r.Body)
+	}
+}
+
+func TestWhoWaitsForNewsTakesNoPlaceFromOthers(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	show := fixture.Show(t, s.store, fixture.Options{})
+	me := as(uuid.NewString())
+	booked := s.ask("POST", "/bookings", buying(s.hold(me, show.ID, show.Seats[0].Label), "sbx_redirect"), me...)
+	if booked.Code != 202 {
+		t.Fatal(booked.Code, booked.Body)
+	}
+	metrics := telemetry.NewMetrics()
+	narrow := *s
+	narrow.API = api.New(api.Options{
+		Metrics: metrics, Store: s.store, Checkout: s.checkout, Tickets: s.tickets, InFlightMax: 1,
+		Auth: api.AuthOptions{Mock: true, Keys: s.store, SessionSecret: []byte("a secret of at least thirty-two bytes")},
+	})
+	waiting := make(chan reply)
+	go func() { waiting <- narrow.ask("GET", path(booked)+"?wait=20", "", me...) }()
+	for testutil.ToFloat64(metrics.InFlight) < 1 {
+		time.Sleep(time.Millisecond)
+	}
+	// While it looks it counts, so now and then somebody else is refused.
+	for range 10 {
+		for narrow.ask("GET", "/shows", "").Code != 200 {
+			select {
+			case r := <-waiting:
+				t.Fatal("nobody was served before it had its answer:", r.Code, r.Body)
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	decide(t, booked, "confirm")
+	if r := <-waiting; r.text("status") != "confirmed" {
+		t.Error(r.Code, r.Body)
 	}
 }
 
@@ -681,9 +720,12 @@ func TestCancellingOnTheShowsTerms(t *testing.T) {
 	t.Run("while it is being paid it is cancelled at the gateway", func(t *testing.T) {
 		show := fixture.Show(t, s.store, fixture.Options{})
 		k := s.must("POST", "/bookings", buying(s.hold(me, show.ID, "Stalls-A-1"), "sbx_redirect"), me...)
-		if r := s.ask("DELETE", path(k), "", me...); r.Code != 202 || r.text("status") != "cancelled" || r.field("seatsReleased.0.label") != "Stalls-A-1" {
-			t.Error(r.Code, r.Body)
+		key := newKey()
+		first := s.ask("DELETE", path(k), "", withKey(me, key)...)
+		if first.Code != 202 || first.text("status") != "cancelled" || first.field("seatsReleased.0.label") != "Stalls-A-1" {
+			t.Error(first.Code, first.Body)
 		}
+		s.same("cancelling what was being paid", first, s.ask("DELETE", path(k), "", withKey(me, key)...))
 		if r := s.must("GET", path(k), "", me...); r.text("paymentStatus") != "cancelled" || r.tree["nextAction"] != nil {
 			t.Error(r.Body)
 		}
@@ -990,5 +1032,29 @@ func TestManyRequestsForOnePurchase(t *testing.T) {
 	}
 	if l := s.gateway.Ledger(); l.Sums["EUR"].Net != fixture.FrontPrice {
 		t.Errorf("%+v", l)
+	}
+}
+
+// A purchase that is asked for again does not look for itself in the log, or
+// it would take the longer the more the show has sold.
+func TestAPurchaseIsAnsweredAgainWithoutTheLog(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := openOn(t, db)
+	show := fixture.Show(t, s.store, fixture.Options{})
+	me := as(uuid.NewString())
+	body, key := buying(s.hold(me, show.ID, "Stalls-A-1"), "sbx_ok"), newKey()
+	first := s.ask("POST", "/bookings", body, withKey(me, key)...)
+	again := func(what, change string) {
+		t.Helper()
+		if _, err := db.Pool("").Exec(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		s.same(what, first, s.ask("POST", "/bookings", body, withKey(me, key)...))
+	}
+	again("without its row in the log", `with gone as (delete from changes where type = 'booking.confirmed' returning *) select * into kept from gone`)
+	again("from before bookings had their version", `insert into changes select * from kept; update bookings set confirmed_version = null`)
+	if r := s.must("GET", "/changes?bookingId="+first.text("bookingId")+"&type=booking.confirmed&showId="+show.ID.String(), ""); len(r.list("changes")) != 1 {
+		t.Error(r.Body)
 	}
 }

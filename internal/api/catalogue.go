@@ -3,11 +3,11 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/store"
@@ -186,7 +186,7 @@ func (a *API) listVenues(ctx context.Context, call *Call, in *listVenuesInput) (
 	for i := range list {
 		body.Venues = append(body.Venues, venueBody(&list[i]))
 	}
-	return answer(call, `"`+bodyHash(body)+`"`, catalogueAge, body)
+	return answerHashed(call, "", catalogueAge, body)
 }
 
 func (a *API) readVenue(ctx context.Context, call *Call, in *venueInput) (*catalogueOutput[Venue], error) {
@@ -278,7 +278,7 @@ func (a *API) listHalls(ctx context.Context, call *Call, in *listHallsInput) (*c
 	for i := range list {
 		body.Halls = append(body.Halls, hallBody(&list[i]))
 	}
-	return answer(call, `"`+bodyHash(body)+`"`, catalogueAge, body)
+	return answerHashed(call, "", catalogueAge, body)
 }
 
 func (a *API) readHall(ctx context.Context, call *Call, in *hallInput) (*catalogueOutput[Hall], error) {
@@ -445,16 +445,7 @@ func (a *API) listEvents(ctx context.Context, call *Call, in *listEventsInput) (
 	for i := range list {
 		body.Events = append(body.Events, listingBody(&list[i], f.Drafts))
 	}
-	return answer(call, `"`+bodyHash(timeless(body))+`"`, availabilityAge, body)
-}
-
-// timeless is the list without what only says when it was made.
-func timeless(b eventsBody) eventsBody {
-	b.Events = slices.Clone(b.Events)
-	for i := range b.Events {
-		b.Events[i].Shows = timelessShows(b.Events[i].Shows)
-	}
-	return b
+	return answerHashed(call, "", availabilityAge, body)
 }
 
 func (a *API) readEvent(ctx context.Context, call *Call, in *eventInput) (*catalogueOutput[EventWithShows], error) {
@@ -465,10 +456,7 @@ func (a *API) readEvent(ctx context.Context, call *Call, in *eventInput) (*catal
 	if err != nil {
 		return nil, err
 	}
-	body := listingBody(&e, drafts)
-	still := body
-	still.Shows = timelessShows(body.Shows)
-	return answer(call, showTag(e.Revision, still), availabilityAge, body)
+	return answerHashed(call, showRevision(e.Revision), availabilityAge, listingBody(&e, drafts))
 }
 
 // Facet is a value to filter events by.
@@ -484,10 +472,72 @@ type facetsBody struct {
 	Kinds     []Facet `json:"kinds" doc:"For kind"`
 }
 
+// Facets are counted over all that is on, which takes long, and everybody who
+// opens the catalogue asks for them.
+const (
+	facetsKept    = time.Minute // as long as anybody may keep them, see catalogueAge
+	facetsTimeout = 10 * time.Second
+	facetsMax     = 1000 // organisations
+)
+
+// facetsCache has each organisation's facets as they were lately.
+type facetsCache struct {
+	known *recent[knownFacets]
+	asked singleflight.Group
+}
+
+type knownFacets struct {
+	body facetsBody
+	at   time.Time
+}
+
+// find counts what is not known any more, once for all who ask meanwhile. It
+// goes on when one of them leaves.
+func (c *facetsCache) find(ctx context.Context, organisation uuid.UUID, count func(context.Context, uuid.UUID) (facetsBody, error)) (knownFacets, error) {
+	name := organisation.String()
+	if known, ok := c.known.load(name); ok && time.Since(known.at) < facetsKept {
+		return known, nil
+	}
+	counted := c.asked.DoChan(name, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), facetsTimeout)
+		defer cancel()
+		known := knownFacets{at: time.Now()}
+		var err error
+		if known.body, err = count(ctx, organisation); err == nil {
+			c.known.store(name, known)
+		}
+		return known, err
+	})
+	select {
+	case done := <-counted:
+		return done.Val.(knownFacets), done.Err
+	case <-ctx.Done():
+		return knownFacets{}, ctx.Err()
+	}
+}
+
 func (a *API) listFacets(ctx context.Context, call *Call, _ *struct{}) (*catalogueOutput[facetsBody], error) {
-	facets, err := a.opts.Store.Facets(ctx, call.Caller.OrganisationID)
+	if seesDrafts(&call.Caller) { // who changes the catalogue sees the change at once
+		body, err := a.countFacets(ctx, call.Caller.OrganisationID)
+		if err != nil {
+			return nil, err
+		}
+		return answerHashed(call, "", catalogueAge, body)
+	}
+	known, err := a.facets.find(ctx, call.Caller.OrganisationID, a.countFacets)
 	if err != nil {
 		return nil, err
+	}
+	if age := int(time.Since(known.at).Seconds()); age > 0 {
+		call.Header().Set("Age", strconv.Itoa(age))
+	}
+	return answerHashed(call, "", catalogueAge, known.body)
+}
+
+func (a *API) countFacets(ctx context.Context, organisation uuid.UUID) (facetsBody, error) {
+	facets, err := a.opts.Store.Facets(ctx, organisation)
+	if err != nil {
+		return facetsBody{}, err
 	}
 	list := func(by string) []Facet {
 		out := make([]Facet, len(facets[by]))
@@ -496,6 +546,5 @@ func (a *API) listFacets(ctx context.Context, call *Call, _ *struct{}) (*catalog
 		}
 		return out
 	}
-	body := facetsBody{list("city"), list("genre"), list("language"), list("kind")}
-	return answer(call, `"`+bodyHash(body)+`"`, catalogueAge, body)
+	return facetsBody{list("city"), list("genre"), list("language"), list("kind")}, nil
 }

@@ -101,6 +101,14 @@ func (c *operationContext) BodyReader() io.Reader           { return &c.x.body }
 func (c *operationContext) SetReadDeadline(time.Time) error { return nil }
 func (c *operationContext) Unwrap() huma.Context            { return c.humaContext }
 
+// SetStatus is what Huma does for a handler that has nothing to say, which is
+// too late when the exchange has been answered by [register].
+func (c *operationContext) SetStatus(status int) {
+	if c.x.status == 0 {
+		c.humaContext.SetStatus(status)
+	}
+}
+
 // Call is what a handler knows of its request beyond the input: who calls, the
 // idempotency key, and how to say things about the answer.
 type Call struct {
@@ -232,29 +240,28 @@ func (d *document) Read(p []byte) (int, error) {
 // hashRequest begins a fingerprint: the customer, since a back end's key may
 // come from its users; method, path and parameters, in an order that does not
 // depend on how the client sorted them.
-func (x *exchange) hashRequest(h hash.Hash) {
-	io.WriteString(h, x.call.Caller.CustomerID)
-	h.Write([]byte{0})
-	io.WriteString(h, x.r.Method)
-	h.Write([]byte{0})
-	io.WriteString(h, x.r.URL.Path)
-	h.Write([]byte{0})
+func (x *exchange) hashRequest(h io.Writer) {
+	for _, part := range [...]string{x.call.Caller.CustomerID, x.r.Method, x.r.URL.Path} {
+		io.WriteString(h, part)
+		io.WriteString(h, "\x00")
+	}
 	if x.r.URL.RawQuery != "" {
 		io.WriteString(h, x.r.URL.Query().Encode())
 	}
-	h.Write([]byte{0})
+	io.WriteString(h, "\x00")
 }
 
 // fingerprint is over the parsed body, marshalled again: white space, the
 // order of names, and defaults that are spelled out make no difference.
 func (x *exchange) fingerprint(body any) error {
-	h := sha256.New()
-	x.hashRequest(h)
+	b := buffers.Get().(*bytes.Buffer)
+	defer putBuffer(b)
+	x.hashRequest(b)
 	if body != nil {
-		if err := json.NewEncoder(h).Encode(body); err != nil {
+		if err := json.NewEncoder(b).Encode(body); err != nil {
 			return err
 		}
 	}
-	h.Sum(x.call.Key.Fingerprint[:0])
+	x.call.Key.Fingerprint = sha256.Sum256(b.Bytes())
 	return nil
 }

@@ -23,13 +23,15 @@ const envelopeType = "application/vnd.rowlock.envelope+json"
 // written as it is, in an envelope if the client asked for one.
 type JSON []byte
 
+func (j JSON) text() []byte { return j }
+
 // MarshalJSON lets a JSON be part of something larger.
 func (j JSON) MarshalJSON() ([]byte, error) { return j, nil }
 
 // formats are the body formats: strict JSON both ways, and the envelope as an
 // answer. Huma looks "json" up for any type that ends in +json.
 func formats() map[string]huma.Format {
-	plain := huma.Format{Marshal: pooled(marshalJSON), Unmarshal: unmarshalJSON}
+	plain := huma.Format{Marshal: writeJSON, Unmarshal: unmarshalJSON}
 	return map[string]huma.Format{
 		"application/json": plain,
 		"json":             plain,
@@ -63,6 +65,15 @@ func pooled(marshal func(*bytes.Buffer, any) error) func(io.Writer, any) error {
 	}
 }
 
+// writeJSON spares what is JSON already the way through a buffer.
+func writeJSON(w io.Writer, v any) error {
+	if j, ok := v.(interface{ text() []byte }); ok {
+		_, err := w.Write(j.text())
+		return err
+	}
+	return pooled(marshalJSON)(w, v)
+}
+
 // marshalEnvelope wraps what would be the body: {"error": …} around a problem,
 // {"data": …} around anything else.
 func marshalEnvelope(b *bytes.Buffer, v any) error {
@@ -81,8 +92,8 @@ func marshalEnvelope(b *bytes.Buffer, v any) error {
 // marshalJSON writes v as JSON without escaping <, > and &, which protects
 // nobody outside of HTML and makes names unreadable.
 func marshalJSON(b *bytes.Buffer, v any) error {
-	if j, ok := v.(JSON); ok {
-		_, err := b.Write(j)
+	if j, ok := v.(interface{ text() []byte }); ok {
+		_, err := b.Write(j.text())
 		return err
 	}
 	enc := json.NewEncoder(b)
@@ -104,18 +115,17 @@ func unmarshalJSON(data []byte, v any) error {
 		return nil
 	}
 	err := json.Unmarshal(data, v)
-	var typed *json.UnmarshalTypeError
-	if errors.As(err, &typed) {
+	if err == nil {
+		return nil
+	}
+	if typed, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		field := typed.Field
 		if field == "" {
 			field = "body"
 		}
 		return jsonError(field, "expected "+kindName(typed.Type)+", got "+typed.Value)
 	}
-	if err != nil {
-		return jsonError("body", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
+	return jsonError("body", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 func kindName(t reflect.Type) string {
@@ -166,7 +176,7 @@ func parseJSON(data []byte) (any, error) {
 		return nil, jsonError("body", "must be valid UTF-8")
 	}
 	var steps [8]jsonStep // deeper than any of our bodies, so that path stays here
-	p := jsonParser{data: data, path: steps[:0]}
+	p := jsonParser{data: string(data), path: steps[:0]}
 	v, err := p.value(0)
 	if err != nil {
 		return nil, err
@@ -178,10 +188,11 @@ func parseJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-// jsonParser is a recursive descent over data. path is where it is, for
+// jsonParser is a recursive descent over data, which is a string so that the
+// strings in it are pieces of it and not copies. path is where it is, for
 // messages.
 type jsonParser struct {
-	data   []byte
+	data   string
 	at     int
 	values int // read so far
 	path   []jsonStep
@@ -256,13 +267,13 @@ func (p *jsonParser) value(depth int) (any, error) {
 		return p.number()
 	}
 	switch rest := p.data[p.at:]; {
-	case bytes.HasPrefix(rest, []byte("true")):
+	case strings.HasPrefix(rest, "true"):
 		p.at += len("true")
 		return true, nil
-	case bytes.HasPrefix(rest, []byte("false")):
+	case strings.HasPrefix(rest, "false"):
 		p.at += len("false")
 		return false, nil
-	case bytes.HasPrefix(rest, []byte("null")):
+	case strings.HasPrefix(rest, "null"):
 		p.at += len("null")
 		return nil, nil
 	}
@@ -335,14 +346,14 @@ func (p *jsonParser) array(depth int) (any, error) {
 	}
 }
 
-// text reads a string. Nearly all have no escapes, and are a slice of data.
+// text reads a string. Nearly all have no escapes, and are a piece of data.
 func (p *jsonParser) text() (string, error) {
 	p.at++
 	start := p.at
 	for ; p.at < len(p.data); p.at++ {
 		switch c := p.data[p.at]; {
 		case c == '"':
-			s := string(p.data[start:p.at])
+			s := p.data[start:p.at]
 			p.at++
 			return s, nil
 		case c == '\\':
@@ -363,7 +374,7 @@ func (p *jsonParser) control(c byte) error {
 
 func (p *jsonParser) escaped(start int) (string, error) {
 	var b strings.Builder
-	b.Write(p.data[start:p.at])
+	b.WriteString(p.data[start:p.at])
 	for p.at < len(p.data) {
 		c := p.data[p.at]
 		switch {
@@ -412,7 +423,7 @@ func (p *jsonParser) unicode() (rune, bool) {
 	if len(p.data)-p.at < 6 || p.data[p.at] != '\\' || p.data[p.at+1] != 'u' {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(p.data[p.at+2:p.at+6]), 16, 16)
+	n, err := strconv.ParseUint(p.data[p.at+2:p.at+6], 16, 16)
 	if err != nil {
 		return 0, false
 	}
@@ -453,7 +464,7 @@ func (p *jsonParser) number() (any, error) {
 			return nil, p.unexpected()
 		}
 	}
-	f, err := strconv.ParseFloat(string(p.data[start:p.at]), 64)
+	f, err := strconv.ParseFloat(p.data[start:p.at], 64)
 	if err != nil {
 		return nil, p.fail("number out of range")
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,11 +39,23 @@ const burst = 2 * time.Second
 // limiter keeps a token bucket for each caller.
 type limiter struct {
 	opts    LimitOptions
-	buckets *recent[*rate.Limiter]
+	buckets *recent[*bucket]
+}
+
+// bucket holds a caller's tokens.
+type bucket struct {
+	*rate.Limiter
+	size   int
+	policy []string // as a header: what a full bucket holds, and seconds to fill it
+}
+
+func newBucket(perSecond float64, size int) *bucket {
+	seconds := int(math.Ceil(float64(size) / perSecond))
+	return &bucket{rate.NewLimiter(rate.Limit(perSecond), size), size, []string{fmt.Sprintf(`"default";q=%d;w=%d`, size, seconds)}}
 }
 
 func newLimiter(opts LimitOptions) *limiter {
-	return &limiter{opts: opts, buckets: newRecent[*rate.Limiter](bucketsMax)}
+	return &limiter{opts: opts, buckets: newRecent[*bucket](bucketsMax)}
 }
 
 // take counts the request against its caller and says in the headers what is
@@ -66,19 +79,23 @@ func (l *limiter) take(x *exchange, c *boxoffice.Caller) error {
 		who = "busy|" + who
 	}
 	size := max(int(math.Ceil(perSecond*burst.Seconds())), x.endpoint.weight)
-	bucket := l.buckets.take(who, func() *rate.Limiter { return rate.NewLimiter(rate.Limit(perSecond), size) })
+	b := l.buckets.take(who, func() *bucket { return newBucket(perSecond, size) })
 
 	now := time.Now()
-	reservation := bucket.ReserveN(now, min(x.endpoint.weight, bucket.Burst()))
+	reservation := b.ReserveN(now, min(x.endpoint.weight, b.size))
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
 		reservation.CancelAt(now)
 	}
-	left := max(0, bucket.TokensAt(now))
-	full := math.Ceil((float64(bucket.Burst()) - left) / perSecond)
+	left := max(0, b.TokensAt(now))
+	full := math.Ceil((float64(b.size) - left) / perSecond)
+	text := append(make([]byte, 0, 64), `"default";r=`...)
+	text = strconv.AppendInt(text, int64(left), 10)
+	text = append(text, ";t="...)
+	text = strconv.AppendInt(text, int64(full), 10)
 	h := x.Header()
-	h["RateLimit-Policy"] = []string{fmt.Sprintf(`"default";q=%d;w=%d`, bucket.Burst(), int(math.Ceil(float64(bucket.Burst())/perSecond)))}
-	h["RateLimit"] = []string{fmt.Sprintf(`"default";r=%d;t=%d`, int(left), int(full))}
+	h["RateLimit-Policy"] = b.policy
+	h["RateLimit"] = []string{string(text)}
 	if wait > 0 {
 		e := boxoffice.Refuse(boxoffice.CodeRateLimited, "You may ask %g times a second.", perSecond)
 		e.RetryAfter = wait
@@ -95,12 +112,10 @@ func (l *limiter) address(r *http.Request) netip.Addr {
 		last := forwarded[len(forwarded)-1]
 		text = strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
 	}
-	// Some proxies write the port, too.
-	if host, err := netip.ParseAddrPort(text); err == nil {
-		text = host.Addr().String()
-	}
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
+	var addr netip.Addr
+	if host, err := netip.ParseAddrPort(text); err == nil { // some proxies write the port, too
+		addr = host.Addr()
+	} else if addr, err = netip.ParseAddr(text); err != nil {
 		return netip.Addr{}
 	}
 	addr = addr.Unmap().WithZone("")

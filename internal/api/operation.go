@@ -143,7 +143,8 @@ func register[I, O any](a *API, op Operation, handle func(context.Context, *Call
 				v = reflect.ValueOf(in).Elem().FieldByIndex(body.Index).Addr().Interface()
 			}
 			if err := x.fingerprint(v); err != nil {
-				return nil, x.problem(err)
+				x.fail(err)
+				return nil, nil
 			}
 		}
 		out, err := handle(ctx, &x.call, in)
@@ -154,7 +155,10 @@ func register[I, O any](a *API, op Operation, handle func(context.Context, *Call
 			maps.Copy(x.Header(), same.header)
 			return nil, same
 		}
-		return nil, x.problem(err)
+		// Huma would find out anew what is known of a problem. Handed nothing, it
+		// only sets a status, see operationContext.
+		x.fail(err)
+		return nil, nil
 	})
 	if len(op.Also) > 0 {
 		first := described.Responses[strconv.Itoa(op.Status)]

@@ -108,12 +108,11 @@ func Status(c boxoffice.Code) int {
 // problem turns any error into what the client may see of it. What it may not
 // see goes to the log, whole, with the request's id.
 func (x *exchange) problem(err error) *Problem {
-	var p *Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
-	var e *boxoffice.Error
-	if !errors.As(err, &e) || Status(e.Code) == http.StatusInternalServerError {
+	e, ok := errors.AsType[*boxoffice.Error](err)
+	if !ok || Status(e.Code) == http.StatusInternalServerError {
 		return x.render(x.unforeseen(err))
 	}
 	if e.Cause != nil && Status(e.Code) == http.StatusServiceUnavailable {
@@ -159,8 +158,8 @@ func (x *exchange) unforeseen(err error) *boxoffice.Error {
 // errInternal is all that a client learns about a bug.
 var errInternal = boxoffice.Refuse(boxoffice.CodeInternal, "Something went wrong on our side. The request id finds it in the log.")
 
-// fail answers with err's problem. It is for everything that refuses before
-// or outside of Huma; handlers return their error instead.
+// fail answers with err's problem: everything but what Huma finds in a
+// request.
 func (x *exchange) fail(err error) { x.answer(x.problem(err)) }
 
 func (x *exchange) answer(p *Problem) {
@@ -171,16 +170,17 @@ func (x *exchange) answer(p *Problem) {
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "no-store")
 	}
-	var body bytes.Buffer
+	body := buffers.Get().(*bytes.Buffer)
+	defer putBuffer(body)
 	kind, marshal := p.ContentType("application/json"), marshalJSON
 	if x.call.Enveloped() {
 		kind, marshal = envelopeType, marshalEnvelope
 	}
-	if err := marshal(&body, p); err != nil {
+	if err := marshal(body, p); err != nil {
 		panic(err) // a Problem is plain data: this cannot happen
 	}
-	h.Set("Content-Type", kind)
-	h.Set("Content-Length", strconv.Itoa(body.Len()))
+	h["Content-Type"] = []string{kind}
+	h["Content-Length"] = []string{strconv.Itoa(body.Len())}
 	x.WriteHeader(p.Status)
 	x.Write(body.Bytes())
 }

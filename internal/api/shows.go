@@ -2,9 +2,7 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -210,20 +208,9 @@ func inUTC(t *time.Time) *time.Time {
 	return &u
 }
 
-// timelessShows are the shows without what only says when they were read.
-func timelessShows(shows []Show) []Show {
-	shows = slices.Clone(shows)
-	for i := range shows {
-		shows[i].Availability.AsOf = time.Time{}
-	}
-	return shows
-}
-
-// showTag is the ETag of something with a revision and with parts that change
-// beside it.
-func showTag(revision int64, body any) string {
-	return fmt.Sprintf(`"%d-%s"`, revision, bodyHash(body))
-}
+// showRevision begins the ETag of something with a revision and with parts that
+// change beside it.
+func showRevision(revision int64) string { return strconv.FormatInt(revision, 10) + "-" }
 
 type showInput struct {
 	ShowID uuid.UUID `path:"showId" format:"uuid" doc:"The show" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60"`
@@ -243,7 +230,7 @@ func (a *API) readShow(ctx context.Context, call *Call, in *showInput) (*catalog
 		}
 		body.Refunding = &ShowRefunding{p.Left, p.Done, p.Sending, p.Refused, p.Complete}
 	}
-	return answer(call, showTag(l.Definition, timelessShows([]Show{body})), availabilityAge, body)
+	return answerHashed(call, showRevision(l.Definition), availabilityAge, body)
 }
 
 type listShowsInput struct {
@@ -296,9 +283,7 @@ func (a *API) listShows(ctx context.Context, call *Call, in *listShowsInput) (*c
 	for i := range list {
 		body.Shows = append(body.Shows, showBody(&list[i], f.Drafts))
 	}
-	still := body
-	still.Shows = timelessShows(body.Shows)
-	return answer(call, `"`+bodyHash(still)+`"`, availabilityAge, body)
+	return answerHashed(call, "", availabilityAge, body)
 }
 
 // PriceFields are a price of a category of the plan, or of a stock's area by

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -18,6 +19,10 @@ const (
 	gateMax = 100
 	// aheadMax is how far a device's clock may be ahead of ours.
 	aheadMax = 5 * time.Minute
+	// printMax is how many tickets are printed at once, and printTimeout how
+	// long that, and the turn for it, may take: an answer has a minute.
+	printMax     = 200
+	printTimeout = 30 * time.Second
 )
 
 func (a *API) registerTickets() {
@@ -33,7 +38,8 @@ func (a *API) registerTickets() {
 		ID: "printTickets", Method: http.MethodGet, Path: "/bookings/{bookingId}/tickets.pdf", Tag: "Tickets", Weight: 5, Media: "application/pdf",
 		Summary: "Print the tickets of a booking",
 		Description: "Two to a page of A4, with names in any script. Labels are in the language of `Accept-Language`, else the buyer's, as far as there are some: English, German and Arabic. " +
-			"Void tickets are left out; when no other is left the answer is `CONFLICT`.",
+			"Void tickets are left out; when no other is left the answer is `CONFLICT`.\n\n" +
+			"At most 200 at once. A larger booking is printed in parts: `limit=200` with `from=1`, `from=201` and so on, as far as it has numbers.",
 		Codes: drawn,
 	}, a.printTickets)
 	register(a, Operation{
@@ -143,21 +149,21 @@ type ticketInput struct {
 
 type ticketOutput struct{ Body Ticket }
 
-func (a *API) ticketOf(ctx context.Context, call *Call, id uuid.UUID, scopes ...boxoffice.Scope) (*store.TicketView, *store.BookingView, error) {
+func (a *API) ticketOf(ctx context.Context, call *Call, id uuid.UUID, scopes ...boxoffice.Scope) (*store.SingleTicket, error) {
 	organisation, customer, ok := reader(&call.Caller, scopes...)
 	if !ok {
-		return nil, nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such ticket.")
+		return nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such ticket.")
 	}
 	return a.opts.Store.ReadTicket(ctx, organisation, customer, id)
 }
 
 func (a *API) readTicket(ctx context.Context, call *Call, in *ticketInput) (*ticketOutput, error) {
-	t, k, err := a.ticketOf(ctx, call, in.TicketID, boxoffice.ScopeCheckin)
+	t, err := a.ticketOf(ctx, call, in.TicketID, boxoffice.ScopeCheckin)
 	if err != nil {
 		return nil, err
 	}
-	out := &ticketOutput{a.ticketBody(t, k.Currency)}
-	if !seesBookings(&call.Caller) && k.CustomerID != call.Caller.CustomerID {
+	out := &ticketOutput{a.ticketBody(&t.TicketView, t.Currency)}
+	if !seesBookings(&call.Caller) && t.CustomerID != call.Caller.CustomerID {
 		out.Body.Code = "" // who stands at the door is shown it
 	}
 	return out, nil
@@ -182,21 +188,57 @@ func errVoid() error {
 	return boxoffice.Refuse(boxoffice.CodeConflict, "The ticket is void: it has no code any more.")
 }
 
-func (a *API) printTickets(ctx context.Context, call *Call, in *bookingInput) (*bytesOutput, error) {
+type printTicketsInput struct {
+	BookingID uuid.UUID `path:"bookingId" format:"uuid" doc:"The booking" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d63"`
+	From      int       `query:"from" minimum:"1" default:"1" doc:"Number of the first ticket" example:"201"`
+	Limit     int       `query:"limit" minimum:"1" maximum:"200" doc:"How many numbers from there on, those of void tickets too; missing: all, which must be at most 200 tickets" example:"200"`
+}
+
+// part leaves the tickets that are to be printed, and says which of all that
+// are not void the first of them is.
+func (in *printTicketsInput) part(all []store.TicketView) (part []store.TicketView, first, of int, err error) {
+	first = 1
+	for _, t := range all {
+		switch {
+		case t.Status == boxoffice.TicketVoid:
+			continue
+		case t.N < in.From:
+			first++
+		case in.Limit == 0 || t.N-in.From < in.Limit:
+			part = append(part, t)
+		}
+		of++
+	}
+	switch {
+	case len(part) > printMax:
+		return nil, 0, 0, boxoffice.Invalid(boxoffice.Violation{Field: "limit", Message: fmt.Sprintf(
+			"is needed, with from: these are %d tickets, and at most %d are printed at once", len(part), printMax)})
+	case len(part) == 0:
+		return nil, 0, 0, boxoffice.Refuse(boxoffice.CodeConflict, "None of these tickets of the booking is valid.")
+	}
+	return part, first, of, nil
+}
+
+func (a *API) printTickets(ctx context.Context, call *Call, in *printTicketsInput) (*bytesOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, printTimeout)
+	defer cancel()
 	v, err := a.bookingOf(ctx, call, in.BookingID)
 	if err != nil {
 		return nil, err
 	}
+	part, first, of, err := in.part(v.Tickets)
+	if err != nil {
+		return nil, err
+	}
+	v.Tickets = part
 	occasion, err := a.opts.Checkout.Occasion(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	doc := occasion.Printable(v, a.opts.Tickets, speaks(call.Request().Header, v))
-	if len(doc.Tickets) == 0 {
-		return nil, boxoffice.Refuse(boxoffice.CodeConflict, "The booking has no ticket that is valid.")
-	}
+	doc.First, doc.Of = first, of
 	var b bytes.Buffer
-	err = tickets.PDF(&b, doc)
+	err = tickets.PDF(ctx, &b, doc)
 	return file(call, "application/pdf", "tickets-"+v.Reference+".pdf", b.Bytes(), err)
 }
 
@@ -213,15 +255,15 @@ func speaks(h http.Header, v *store.BookingView) string {
 }
 
 func (a *API) drawSVG(ctx context.Context, call *Call, in *ticketInput) (*bytesOutput, error) {
-	t, k, err := a.ticketOf(ctx, call, in.TicketID)
+	t, err := a.ticketOf(ctx, call, in.TicketID)
 	if err != nil {
 		return nil, err
 	}
-	code := a.codeOf(t)
+	code := a.codeOf(&t.TicketView)
 	if code == "" {
 		return nil, errVoid()
 	}
-	picture, err := tickets.QRSVG(code, k.Reference+" · "+t.Seat.Label)
+	picture, err := tickets.QRSVG(code, t.Reference+" · "+t.Seat.Label)
 	return file(call, "image/svg+xml", "ticket-"+t.ID.String()+".svg", picture, err)
 }
 
@@ -231,11 +273,11 @@ type drawPNGInput struct {
 }
 
 func (a *API) drawPNG(ctx context.Context, call *Call, in *drawPNGInput) (*bytesOutput, error) {
-	t, _, err := a.ticketOf(ctx, call, in.TicketID)
+	t, err := a.ticketOf(ctx, call, in.TicketID)
 	if err != nil {
 		return nil, err
 	}
-	code := a.codeOf(t)
+	code := a.codeOf(&t.TicketView)
 	if code == "" {
 		return nil, errVoid()
 	}
@@ -274,11 +316,11 @@ func (a *API) nameTicket(ctx context.Context, call *Call, in *nameTicketInput) (
 	if replayed {
 		call.Replayed()
 	}
-	t, k, err := a.opts.Store.ReadTicket(ctx, organisation, customer, in.TicketID)
+	t, err := a.opts.Store.ReadTicket(ctx, organisation, customer, in.TicketID)
 	if err != nil {
 		return nil, err
 	}
-	return &ticketOutput{a.ticketBody(t, k.Currency)}, nil
+	return &ticketOutput{a.ticketBody(&t.TicketView, t.Currency)}, nil
 }
 
 // TicketKey is a public key as RFC 8037 writes it in a JSON Web Key.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/png"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
 	"github.com/rowlock/rowlock/internal/pgtest"
+	"github.com/rowlock/rowlock/internal/store"
 )
 
 // scan is a scan of a ticket's code.
@@ -262,5 +264,31 @@ func TestTicketsOnPaperAndScreens(t *testing.T) {
 	s.must("DELETE", path(k), "")
 	if r := s.ask("GET", path(k)+"/tickets.pdf", "", me...); r.Code != 409 {
 		t.Error(r.Code, r.Body)
+	}
+}
+
+func TestTheTicketsOfAGroupArePrintedInParts(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	show := fixture.Show(t, s.store, fixture.Options{Floor: 210, Edit: func(n *store.NewShow) { n.MaxPlacesPerReservation = 210 }})
+	me := as(uuid.NewString())
+	hold := s.must("POST", "/reservations", `{"showId":"`+show.ID.String()+`","areas":[{"areaId":"`+show.Areas[0].ID.String()+`","quantity":205}]}`, me...)
+	k := s.must("POST", "/bookings", buying(hold.text("reservationId"), "sbx_ok"), me...)
+	s.must("POST", path(k)+"/cancel", `{"ticketIds":["`+ticketID(k, 202)+`"]}`)
+	for query, pages := range map[string]int{"?from=201": 2, "?from=201&limit=200": 2, "?limit=3": 2, "?from=203&limit=2": 1} {
+		pdf := s.raw("GET", path(k)+"/tickets.pdf"+query, "X-Mock-User-Id", me[1])
+		if got := strings.Count(pdf.Body.String(), "/Type/Page/Parent"); pdf.Code != 200 || got != pages {
+			t.Error(query, pdf.Code, got, "pages")
+		}
+	}
+	for query, field := range map[string]string{"": "limit", "?from=4": "limit", "?limit=201": "limit", "?limit=0": "limit", "?from=0": "from"} {
+		if r := s.ask("GET", path(k)+"/tickets.pdf"+query, "", me...); r.Code != 422 || r.text("code") != "VALIDATION_ERROR" || !slices.Contains(r.fields(), field) {
+			t.Error(query, r.Code, r.Body)
+		}
+	}
+	for _, query := range []string{"?from=206", "?from=203&limit=1"} {
+		if r := s.ask("GET", path(k)+"/tickets.pdf"+query, "", me...); r.Code != 409 {
+			t.Error(query, r.Code, r.Body)
+		}
 	}
 }

@@ -39,7 +39,10 @@ type Booking struct {
 	AppliedID     uuid.UUID
 	CreatedAt     time.Time
 	ConfirmedAt   time.Time // zero: never
-	ClosedAt      time.Time // when it failed, expired or was cancelled; zero: it did not
+	// ConfirmedVersion is the show's version that confirmed it; 0: never, or
+	// before that was written down.
+	ConfirmedVersion int64
+	ClosedAt         time.Time // when it failed, expired or was cancelled; zero: it did not
 
 	Payments []*Payment // in the order in which they began
 	Refunds  []*Refund  // in the order in which they were made
@@ -399,6 +402,7 @@ func (b *batch) consume(k *Booking, r *Reservation, t taking, reason Reason) {
 	was := k.Status
 	b.changeBooking(k)
 	k.Status, k.ConfirmedAt, k.ClosedAt = BookingConfirmed, b.Now, time.Time{}
+	k.ConfirmedVersion = b.did.Version + 1 // as of what was logged above
 	b.logBooking(k, BookingConfirmedChange, was, reason)
 	b.issue(k, r, reason)
 	b.task(Task{Kind: TaskMail, Mail: MailConfirmation, BookingID: k.ID})
@@ -448,6 +452,9 @@ func (c *CancelBooking) decide(b *batch) *Error {
 		return Refuse(CodeBookingNotCancellable, "The booking is %s.", status)
 	}
 	b.out.Booking, b.out.TicketIDs = string(k.Status), c.TicketIDs
+	if p := k.open(); p != nil { // whoever asked is told that it is being stopped, also when they ask again
+		b.out.PaymentID = p.ID
+	}
 	return err
 }
 
@@ -501,20 +508,31 @@ func (c *CancelBooking) cancel(b *batch, k *Booking, r *Reservation, reason Reas
 		percent = policy.RefundPercent
 	}
 	b.void(k, r, tickets, reason)
+	refund := &Refund{Cause: cancelCause(tickets), Reason: reason, Status: RefundPending}
 	if p := k.payment(k.AppliedID); p != nil {
 		left := make([]int64, len(tickets))
 		for i, t := range tickets {
 			left[i] = t.PriceMinor - t.RefundedMinor
 		}
-		b.refundTickets(k, p, &Refund{Cause: cancelCause(tickets), Reason: reason, Status: RefundPending}, tickets, Share(left, percent))
+		b.refundTickets(k, p, refund, tickets, Share(left, percent))
 	}
 	if len(k.live()) == 0 {
 		b.changeBooking(k)
 		k.Status, k.ClosedAt = BookingCancelled, b.Now
 		b.logBooking(k, BookingCancelledChange, BookingConfirmed, reason)
 	}
-	b.task(Task{Kind: TaskMail, Mail: MailCancellation, BookingID: k.ID, N: len(k.Tickets) - len(k.live())})
+	b.tellCancelled(k, refund, tickets)
 	return nil
+}
+
+// tellCancelled has the buyer told of tickets that are void now, and of the
+// money for them, if any goes back.
+func (b *batch) tellCancelled(k *Booking, f *Refund, tickets []*Ticket) {
+	t := Task{Kind: TaskMail, Mail: MailCancellation, BookingID: k.ID, RefundID: f.ID, N: len(k.Tickets) - len(k.live())}
+	for _, void := range tickets {
+		t.Tickets = append(t.Tickets, void.N)
+	}
+	b.task(t)
 }
 
 // cancelCause names a cancellation by the tickets it voids: each of them can

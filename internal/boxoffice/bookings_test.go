@@ -32,7 +32,7 @@ func TestBookingStates(t *testing.T) {
 		"partly":      paid + "anna cancel k1 1 => ok r1 k1 confirmed\nat 5m",
 		"used":        paid + "door scan k1.1 s1 => ok k1.1 k1 admitted\nat 5m",
 		"cancelled":   paid + "anna cancel k1 => ok r1 k1 cancelled\nat 5m",
-		"abandoned":   begun + "anna cancel k1 => ok r1 k1 cancelled\nat 5m",
+		"abandoned":   begun + "anna cancel k1 => ok r1 k1 cancelled p1\nat 5m",
 	}
 	for line := range strings.Lines(`
 		open        gate settle p1 ok                => ok r1 k1 confirmed p1 succeeded | confirmed 200 p1=succeeded:200 1=A1:valid:100 2=A2:valid:100
@@ -43,10 +43,10 @@ func TestBookingStates(t *testing.T) {
 		open        bert begin r1 p1b                => NOT_FOUND
 		open        staff confirm r1 p1b cash ref=7  => PAYMENT_IN_PROGRESS k1
 		open        staff confirm r1 p1b comp        => PAYMENT_IN_PROGRESS k1
-		open        anna cancel k1                   => ok r1 k1 cancelled | cancelled 200 p1=pending:200
+		open        anna cancel k1                   => ok r1 k1 cancelled p1 | cancelled 200 p1=pending:200
 		open        bert cancel k1                   => NOT_FOUND
 		open        anna cancel k1 1                 => VALIDATION_ERROR ticketIds
-		open        staff cancel k1 override         => ok r1 k1 cancelled | cancelled 200 p1=pending:200
+		open        staff cancel k1 override         => ok r1 k1 cancelled p1 | cancelled 200 p1=pending:200
 		open        anna change r1 +A3               => PAYMENT_IN_PROGRESS k1
 		open        anna extend r1                   => ok r1: A1 A2 until 20m for 200
 		open        anna release r1                  => ok r1 | cancelled 200 p1=pending:200
@@ -83,10 +83,10 @@ func TestBookingStates(t *testing.T) {
 		overdueOpen bert begin r1 p1b                => NOT_FOUND
 		overdueOpen staff confirm r1 p1b cash ref=7  => RESERVATION_EXPIRED at 15m
 		overdueOpen staff confirm r1 p1b comp        => RESERVATION_EXPIRED at 15m
-		overdueOpen anna cancel k1                   => ok r1 k1 cancelled | cancelled 200 p1=pending:200
+		overdueOpen anna cancel k1                   => ok r1 k1 cancelled p1 | cancelled 200 p1=pending:200
 		overdueOpen bert cancel k1                   => NOT_FOUND
 		overdueOpen anna cancel k1 1                 => VALIDATION_ERROR ticketIds
-		overdueOpen staff cancel k1 override         => ok r1 k1 cancelled | cancelled 200 p1=pending:200
+		overdueOpen staff cancel k1 override         => ok r1 k1 cancelled p1 | cancelled 200 p1=pending:200
 		overdueOpen anna change r1 +A3               => RESERVATION_EXPIRED at 15m
 		overdueOpen anna extend r1                   => RESERVATION_EXPIRED at 15m
 		overdueOpen anna release r1                  => ok r1
@@ -103,10 +103,10 @@ func TestBookingStates(t *testing.T) {
 		expiredOpen bert begin r1 p1b                => NOT_FOUND
 		expiredOpen staff confirm r1 p1b cash ref=7  => RESERVATION_EXPIRED at 15m
 		expiredOpen staff confirm r1 p1b comp        => RESERVATION_EXPIRED at 15m
-		expiredOpen anna cancel k1                   => ok r1 k1 cancelled | cancelled 200 p1=pending:200
+		expiredOpen anna cancel k1                   => ok r1 k1 cancelled p1 | cancelled 200 p1=pending:200
 		expiredOpen bert cancel k1                   => NOT_FOUND
 		expiredOpen anna cancel k1 1                 => VALIDATION_ERROR ticketIds
-		expiredOpen staff cancel k1 override         => ok r1 k1 cancelled | cancelled 200 p1=pending:200
+		expiredOpen staff cancel k1 override         => ok r1 k1 cancelled p1 | cancelled 200 p1=pending:200
 		expiredOpen anna change r1 +A3               => RESERVATION_EXPIRED at 15m
 		expiredOpen anna extend r1                   => RESERVATION_EXPIRED at 15m
 		expiredOpen anna release r1                  => ok r1
@@ -163,10 +163,10 @@ func TestBookingStates(t *testing.T) {
 		lost        bert begin r1 p1b                => NOT_FOUND
 		lost        staff confirm r1 p1b cash ref=7  => RESERVATION_EXPIRED at 15m
 		lost        staff confirm r1 p1b comp        => RESERVATION_EXPIRED at 15m
-		lost        anna cancel k1                   => ok r1 k1 cancelled | cancelled 200 p1=pending:200
+		lost        anna cancel k1                   => ok r1 k1 cancelled p1 | cancelled 200 p1=pending:200
 		lost        bert cancel k1                   => NOT_FOUND
 		lost        anna cancel k1 1                 => VALIDATION_ERROR ticketIds
-		lost        staff cancel k1 override         => ok r1 k1 cancelled | cancelled 200 p1=pending:200
+		lost        staff cancel k1 override         => ok r1 k1 cancelled p1 | cancelled 200 p1=pending:200
 		lost        anna change r1 +A3               => RESERVATION_EXPIRED at 15m
 		lost        anna extend r1                   => RESERVATION_EXPIRED at 15m
 		lost        anna release r1                  => ok r1
@@ -283,10 +283,10 @@ func TestBookingStates(t *testing.T) {
 		abandoned   bert begin r1 p1b                => NOT_FOUND
 		abandoned   staff confirm r1 p1b cash ref=7  => RESERVATION_NOT_ACTIVE cancelled k1
 		abandoned   staff confirm r1 p1b comp        => RESERVATION_NOT_ACTIVE cancelled k1
-		abandoned   anna cancel k1                   => ok r1 k1 cancelled
+		abandoned   anna cancel k1                   => ok r1 k1 cancelled p1
 		abandoned   bert cancel k1                   => NOT_FOUND
 		abandoned   anna cancel k1 1                 => VALIDATION_ERROR ticketIds[0]
-		abandoned   staff cancel k1 override         => ok r1 k1 cancelled
+		abandoned   staff cancel k1 override         => ok r1 k1 cancelled p1
 		abandoned   anna change r1 +A3               => RESERVATION_NOT_ACTIVE cancelled k1
 		abandoned   anna extend r1                   => RESERVATION_NOT_ACTIVE cancelled k1
 		abandoned   anna release r1                  => ok r1
@@ -333,7 +333,7 @@ func TestConfirmReservation(t *testing.T) {
 			book k1 confirmed 0 1=A1:valid:0 2=GA:valid:0
 			staff giveback k1              => ALREADY_REFUNDED
 			staff cancel k1 override       => ok r1 k1 cancelled
-			  tasks mail cancellation k1
+			  tasks mail cancellation k1 of [1 2]
 			book k1 cancelled 0 1=A1:void:0 2=GA:void:0`,
 		"AZeroTotalNeedsNoReference": `
 			staff amend price=0            => ok
@@ -399,7 +399,7 @@ func TestCancelBooking(t *testing.T) {
 			  log 4.0 ticket.void anna buyer r1 k1 k1.1 k1.2 k1.3 k1.4 k1.5 valid>void A1=a A2=a A3=a GA+0-2b
 			  log 4.1 refund.created anna buyer r1 k1 p1 p1/cancel:1,2,3,4,5 k1.1 k1.2 k1.3 k1.4 k1.5 380 >pending
 			  log 4.2 booking.cancelled anna buyer r1 k1 confirmed>cancelled
-			  tasks refund p1/cancel:1,2,3,4,5; mail cancellation k1
+			  tasks refund p1/cancel:1,2,3,4,5; mail cancellation k1 of [1 2 3 4 5] p1/cancel:1,2,3,4,5
 			map aaaaaaaaaa GA 0+0/10 PIT 0+0/4
 			anna cancel k1                 => ok r1 k1 cancelled
 			  log nothing
@@ -428,7 +428,7 @@ func TestCancelBooking(t *testing.T) {
 		"AllOfIsKept": `policy 0 0` + bought + `
 			anna cancel k1 1               => ok r1 k1 confirmed
 			  log 4.0 ticket.void anna buyer r1 k1 k1.1 valid>void A1=a
-			  tasks mail cancellation k1
+			  tasks mail cancellation k1 of [1]
 			anna cancel k1                 => ok r1 k1 cancelled
 			book k1 cancelled 380 p1=succeeded:380 1=A1:void:100 2=A2:void:100 3=A3:void:100 4=GA:void:40 5=GA:void:40`,
 		"OddCentsGoToTheEarlierTickets": `
@@ -469,7 +469,7 @@ func TestCancelBooking(t *testing.T) {
 			door scan k1.1 s1              => ok k1.1 k1 admitted
 			staff cancel                   => ok
 			staff cancel k1 override reason=show_cancelled => ok r1 k1 cancelled
-			& staff cancel k2 override reason=show_cancelled => ok r2 k2 cancelled
+			& staff cancel k2 override reason=show_cancelled => ok r2 k2 cancelled p2
 			gate settle p2 ok              => ok r2 k2 cancelled p2 succeeded late refunded
 			book k1 cancelled 380-380 p1=succeeded:380-380 1=A1:void:100-100 2=A2:void:100-100 3=A3:void:100-100 4=GA:void:40-40 5=GA:void:40-40 p1/cancel:1,2,3,4,5=pending:380
 			map aaaaaaaaaa GA 0+0/10 PIT 0+0/4`,
@@ -485,6 +485,7 @@ func TestCancelBooking(t *testing.T) {
 			anna cancel k1 1               => ok r1 k1 confirmed
 			& anna cancel k1               => ok r1 k1 cancelled
 			& anna cancel k1               => ok r1 k1 cancelled
+			  tasks refund p1/cancel:1; mail cancellation k1 of [1] p1/cancel:1; refund p1/cancel:2,3,4,5; mail cancellation k1 of [2 3 4 5] p1/cancel:2,3,4,5
 			book k1 cancelled 380-380 p1=succeeded:380-380 1=A1:void:100-100 2=A2:void:100-100 3=A3:void:100-100 4=GA:void:40-40 5=GA:void:40-40 p1/cancel:1=pending:100 p1/cancel:2,3,4,5=pending:280`,
 		"ARetryGetsTheFirstAnswer": `policy 100 0` + bought + `
 			anna cancel k1 1 key=k         => ok r1 k1 confirmed

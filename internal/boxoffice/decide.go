@@ -86,7 +86,7 @@ type State struct {
 	Blocks       map[uuid.UUID]bool         // named blocks that exist
 	Receipts     map[KeyID]Remembered
 	EverHeld     bool                   // the show had a hold before
-	Bookings     map[uuid.UUID]*Booking // named, and those of every reservation here that has one; whole
+	Bookings     map[uuid.UUID]*Booking // named, and those of every reservation here that has one; whole, or of those that only [CheckIn]s name the head and their tickets
 	Scans        map[uuid.UUID]*Scan    // named, and those that first admitted a ticket here that somebody checks in
 }
 
@@ -147,7 +147,7 @@ type Receipt struct {
 	ID            uuid.UUID    `json:"id,omitzero"` // of the block
 	Count         int          `json:"n,omitempty"` // seats unblocked, holds closed
 	BookingID     uuid.UUID    `json:"b,omitzero"`
-	PaymentID     uuid.UUID    `json:"p,omitzero"`
+	PaymentID     uuid.UUID    `json:"p,omitzero"`   // of a cancellation: the one that is under way still
 	Booking       string       `json:"bs,omitempty"` // the booking's status after the command
 	TicketIDs     []uuid.UUID  `json:"t,omitempty"`  // that were named
 	Scan          *Scan        `json:"sc,omitempty"`

@@ -463,7 +463,7 @@ func (c *RecordRefund) decide(b *batch) *Error {
 		b.changeBooking(k)
 		k.Status, k.ClosedAt = BookingCancelled, b.Now
 		b.logBooking(k, BookingCancelledChange, BookingConfirmed, ReasonGateway)
-		b.task(Task{Kind: TaskMail, Mail: MailCancellation, BookingID: k.ID, N: len(k.Tickets)})
+		b.tellCancelled(k, f, live)
 	}
 	return nil
 }
@@ -595,6 +595,7 @@ type Task struct {
 	RefundID  uuid.UUID
 	Mail      string
 	N         int       // tells mails of one kind and booking apart
+	Tickets   []int     // by number: those that a cancellation is about
 	Gateway   string    // of the event
 	Event     string    // the gateway's id of it
 	At        time.Time // zero: at once

@@ -347,7 +347,7 @@ func TestAbandonedPayments(t *testing.T) {
 		"CancelledWhilePaying": `
 			anna place r1 A1               => ok r1: A1 until 15m for 100
 			anna begin r1 p1               => ok r1: A1 until 15m for 100 k1 pending p1
-			anna cancel k1                 => ok r1 k1 cancelled
+			anna cancel k1                 => ok r1 k1 cancelled p1
 			  log 3.0 booking.cancelled anna buyer r1 k1 pending>cancelled
 			  log 3.1 reservation.cancelled anna buyer r1 active>cancelled A1=a until 15m
 			  tasks settle 0s; hurry p1
@@ -358,7 +358,7 @@ func TestAbandonedPayments(t *testing.T) {
 		"AndTheGatewayCancelsIt": `
 			anna place r1 A1               => ok r1: A1 until 15m for 100
 			anna begin r1 p1               => ok r1: A1 until 15m for 100 k1 pending p1
-			anna cancel k1                 => ok r1 k1 cancelled
+			anna cancel k1                 => ok r1 k1 cancelled p1
 			& gate settle p1 cancelled     => ok r1 k1 cancelled p1 cancelled
 			book k1 cancelled 100 p1=cancelled:100`,
 		"CancelledBetweenAttempts": `
@@ -658,7 +658,7 @@ func TestRefunds(t *testing.T) {
 			staff cancel k1 1 override     => ok r1 k1 confirmed
 			  log 3.0 ticket.void staff staff r1 k1 k1.1 valid>void A1=a
 			  log 3.1 refund.succeeded staff staff r1 k1 p1 p1/cancel:1 k1.1 100 >succeeded
-			  tasks mail cancellation k1
+			  tasks mail cancellation k1 of [1] p1/cancel:1
 			book k1 confirmed 200-100 p1=succeeded:200-100 1=A1:void:100-100 2=A2:valid:100 p1/cancel:1=succeeded:100`,
 	})
 }
@@ -725,7 +725,7 @@ func TestRecordRefund(t *testing.T) {
 			  log 5.0 refund.succeeded gate gateway r1 k1 p1 p1/dispute:d1 k1.1 k1.2 k1.3 440 >succeeded
 			  log 5.1 ticket.void gate gateway r1 k1 k1.1 k1.2 k1.3 >void A1=a B1=a GA+0-1b
 			  log 5.2 booking.cancelled gate gateway r1 k1 confirmed>cancelled
-			  tasks mail cancellation k1
+			  tasks mail cancellation k1 of [1 2 3] p1/dispute:d1
 			map aaaaaaaaaa GA 0+0/10 PIT 0+0/4
 			book k1 cancelled 440-440 p1=succeeded:440-440 1=A1:void:100-100 2=B1:void:300-300 3=GA:void:40-40 p1/dispute:d1=succeeded:440`,
 		"InTwoParts": bought + `
@@ -745,7 +745,7 @@ func TestRecordRefund(t *testing.T) {
 		"WhatIsUnderWayAnyway": `
 			anna place r1 A1               => ok r1: A1 until 15m for 100
 			anna begin r1 p1               => ok r1: A1 until 15m for 100 k1 pending p1
-			anna cancel k1                 => ok r1 k1 cancelled
+			anna cancel k1                 => ok r1 k1 cancelled p1
 			gate settle p1 ok              => ok r1 k1 cancelled p1 succeeded late refunded
 			gate desk p1 ok amount=100 ref=d1 => ok r1 k1 p1
 			  log nothing

@@ -584,6 +584,9 @@ func tasksText(did *Changes) string {
 		switch {
 		case t.Kind == TaskMail:
 			text += " " + t.Mail + " " + nameOf(t.BookingID)
+			if t.Mail == MailCancellation {
+				text += strings.TrimSuffix(fmt.Sprintf(" of %v %s", t.Tickets, nameOf(t.RefundID)), " ")
+			}
 		case t.RefundID != uuid.Nil:
 			text += " " + nameOf(t.RefundID)
 		case !t.At.IsZero():

@@ -175,24 +175,24 @@ func (d *database) saveTicket(t *Ticket, fail func(string, ...any)) {
 // checkTasks: what must follow does, and once.
 func (d *database) checkTasks(did *Changes, confirmed, expired, resent map[uuid.UUID]bool, fail func(string, ...any)) {
 	d.t.Helper()
-	count := map[Task]int{}
-	for _, t := range did.Tasks {
-		t.N, t.At = 0, time.Time{}
-		count[t]++
+	type task struct {
+		kind            TaskKind
+		mail            string
+		booking, refund uuid.UUID
 	}
-	for ids, task := range map[*map[uuid.UUID]bool]Task{
-		&confirmed: {Kind: TaskMail, Mail: MailConfirmation}, &expired: {Kind: TaskMail, Mail: MailExpiry},
-	} {
+	count := map[task]int{}
+	for _, t := range did.Tasks {
+		count[task{t.Kind, t.Mail, t.BookingID, t.RefundID}]++
+	}
+	for ids, mail := range map[*map[uuid.UUID]bool]string{&confirmed: MailConfirmation, &expired: MailExpiry} {
 		for id, now := range *ids {
-			task.BookingID = id
-			if now && count[task] != 1 {
-				fail("%d mails of %s about %s", count[task], task.Mail, nameOf(id))
+			if n := count[task{TaskMail, mail, id, uuid.Nil}]; now && n != 1 {
+				fail("%d mails of %s about %s", n, mail, nameOf(id))
 			}
 		}
 	}
 	for id, now := range resent {
-		f := d.refunds[id]
-		if now && count[Task{Kind: TaskRefund, BookingID: f.BookingID, RefundID: id}] < 1 {
+		if now && count[task{TaskRefund, "", d.refunds[id].BookingID, id}] < 1 {
 			fail("nothing will send %s", nameOf(id))
 		}
 	}

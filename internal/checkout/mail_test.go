@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
 	"github.com/rowlock/rowlock/internal/sandbox"
@@ -54,6 +56,38 @@ func TestEachCancellationOfAPartHasItsMail(t *testing.T) {
 	}
 	h.rest()
 	h.posted(map[string]int{"confirmation": 1, "cancellation": 3})
+}
+
+// As if both had been decided at one instant, in one batch.
+func TestOfTwoCancellationsAtOnceEachMailTellsItsOwn(t *testing.T) {
+	t.Parallel()
+	h := open(t, mails, policy(0, 50))
+	v := h.bought("ada", sandbox.TokenOK, 0, 1, 2, 8)
+	h.rest()
+	for _, tickets := range [][]uuid.UUID{{v.Tickets[0].ID}, {v.Tickets[1].ID, v.Tickets[3].ID}} {
+		if _, err := h.cancel("ada", v.ID, tickets...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.exec(`with t as (update tickets set void_at = (select max(void_at) from tickets) where status = 'void')
+		update refunds set created_at = (select max(void_at) from tickets)`)
+	h.rest()
+	letters := h.sent("cancellation")
+	if len(letters) != 2 {
+		t.Fatal(letters)
+	}
+	const one, two = "20.00", "32.50"
+	for i, want := range []string{one, two} {
+		letter := h.letter(letters[i])
+		for _, seat := range []int{0, 1, 2, 8} {
+			if told := strings.Contains(letter, h.Seats[seat].Label); told != (i == 0 && seat == 0 || i == 1 && (seat == 1 || seat == 8)) {
+				t.Errorf("letter %d tells of %s: %v", i, h.Seats[seat].Label, told)
+			}
+		}
+		if !strings.Contains(letter, want) {
+			t.Errorf("letter %d says nothing of %s:\n%s", i, want, letter)
+		}
+	}
 }
 
 func TestAHoldThatEndsUnpaidIsToldOnce(t *testing.T) {

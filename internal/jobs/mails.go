@@ -36,7 +36,8 @@ type SendMailArgs struct {
 	Mail      string    `json:"mail"` // confirmation, expiry, …
 	BookingID uuid.UUID `json:"bookingId"`
 	RefundID  uuid.UUID `json:"refundId,omitzero"`
-	N         int       `json:"n,omitempty"` // tickets that are void
+	N         int       `json:"n,omitempty"`       // tickets that are void
+	Tickets   []int     `json:"tickets,omitempty"` // by number: those that a cancellation is about
 }
 
 // Kind implements [river.JobArgs].
@@ -142,7 +143,7 @@ func (p *Post) write(ctx context.Context, args SendMailArgs) (*mail.Message, err
 		m.ID += "." + args.RefundID.String()
 	}
 	if telling && p.Tickets != nil && len(v.Tickets) <= attachedMax {
-		if err := p.attach(&m, occasion, v); err != nil {
+		if err := p.attach(ctx, &m, occasion, v); err != nil {
 			return nil, err
 		}
 	}
@@ -152,29 +153,15 @@ func (p *Post) write(ctx context.Context, args SendMailArgs) (*mail.Message, err
 // items says what the mail is about, and what of the money goes back.
 func (p *Post) items(n *mail.Notice, v *store.BookingView, args SendMailArgs) {
 	of := func(t store.TicketView) bool { return t.Status != boxoffice.TicketVoid }
-	switch args.Mail {
-	case boxoffice.MailCancellation:
-		// The job is of the cancellation that left N tickets void: those
-		// before it were void already, those after it are another mail's.
-		void := slices.DeleteFunc(slices.Clone(v.Tickets), of)
-		slices.SortStableFunc(void, func(x, y store.TicketView) int { return x.VoidAt.Compare(y.VoidAt) })
-		if args.N == 0 || args.N > len(void) {
-			return
-		}
-		at := void[args.N-1].VoidAt
-		of = func(t store.TicketView) bool { return t.VoidAt.Equal(at) }
-		for _, f := range v.Refunds {
-			if f.CreatedAt.Equal(at) {
-				n.RefundMinor += f.AmountMinor
-			}
-		}
-	case boxoffice.MailRefund:
-		for _, f := range v.Refunds {
-			if f.ID == args.RefundID {
-				n.RefundMinor = f.AmountMinor
-				of = func(t store.TicketView) bool { return slices.Contains(f.TicketIDs, t.ID) }
-			}
-		}
+	i := slices.IndexFunc(v.Refunds, func(f *boxoffice.Refund) bool { return f.ID == args.RefundID })
+	if i >= 0 {
+		n.RefundMinor = v.Refunds[i].AmountMinor
+	}
+	switch {
+	case args.Mail == boxoffice.MailCancellation:
+		of = func(t store.TicketView) bool { return slices.Contains(args.Tickets, t.N) }
+	case i >= 0:
+		of = func(t store.TicketView) bool { return slices.Contains(v.Refunds[i].TicketIDs, t.ID) }
 	}
 	n.TotalMinor = 0
 	for _, t := range v.Tickets {
@@ -185,9 +172,9 @@ func (p *Post) items(n *mail.Notice, v *store.BookingView, args SendMailArgs) {
 	}
 }
 
-func (p *Post) attach(m *mail.Message, occasion *checkout.Occasion, v *store.BookingView) error {
+func (p *Post) attach(ctx context.Context, m *mail.Message, occasion *checkout.Occasion, v *store.BookingView) error {
 	var pdf bytes.Buffer
-	if err := tickets.PDF(&pdf, occasion.Printable(v, p.Tickets, m.Locale)); err != nil {
+	if err := tickets.PDF(ctx, &pdf, occasion.Printable(v, p.Tickets, m.Locale)); err != nil {
 		return fmt.Errorf("tickets of booking %s: %w", v.ID, err)
 	}
 	m.Attachments = append(m.Attachments, mail.Attachment{Name: v.Reference + ".pdf", ContentType: "application/pdf", Content: pdf.Bytes()})

@@ -59,7 +59,7 @@ func jobOf(t store.Task) river.InsertManyParams {
 		return payments(ApplyPaymentEventArgs{t.Gateway, t.Event}, len(eventRetries))
 	case boxoffice.TaskMail:
 		return river.InsertManyParams{
-			Args:       SendMailArgs{t.Mail, t.BookingID, t.RefundID, t.N},
+			Args:       SendMailArgs{t.Mail, t.BookingID, t.RefundID, t.N, t.Tickets},
 			InsertOpts: &river.InsertOpts{Queue: queueMail, ScheduledAt: at, MaxAttempts: mailAttempts},
 		}
 	}

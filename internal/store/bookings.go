@@ -170,7 +170,7 @@ type Cancelled struct {
 	Hold     *ReservationView // that was released, when it was not confirmed yet; nil: none
 	Refunds  []*boxoffice.Refund
 	View     *BookingView // as it is now
-	Open     uuid.UUID    // a payment under way that has to be cancelled at its gateway; zero: none
+	Open     uuid.UUID    // a payment that was under way and has to be cancelled at its gateway; zero: none
 	Version  int64
 	Replayed bool
 }
@@ -193,7 +193,7 @@ func (s *Store) CancelBooking(ctx context.Context, actor boxoffice.Actor, key *b
 	if err != nil {
 		return nil, err
 	}
-	done := &Cancelled{Status: boxoffice.BookingStatus(r.Booking), View: v, Version: r.Version, Replayed: out.Replayed}
+	done := &Cancelled{Status: boxoffice.BookingStatus(r.Booking), View: v, Open: r.PaymentID, Version: r.Version, Replayed: out.Replayed}
 	about := func(id uuid.UUID) bool { return len(r.TicketIDs) == 0 || slices.Contains(r.TicketIDs, id) }
 	for _, t := range v.Tickets {
 		if t.Status == boxoffice.TicketVoid && !t.VoidAt.After(r.At) && about(t.ID) {
@@ -212,11 +212,6 @@ func (s *Store) CancelBooking(ctx context.Context, actor boxoffice.Actor, key *b
 	for _, f := range v.Refunds {
 		if strings.HasPrefix(f.Cause, "cancel:") && !f.CreatedAt.After(r.At) && slices.ContainsFunc(f.TicketIDs, about) {
 			done.Refunds = append(done.Refunds, f)
-		}
-	}
-	for _, p := range v.Payments {
-		if p.Status == boxoffice.PaymentPending {
-			done.Open = p.ID
 		}
 	}
 	return done, nil

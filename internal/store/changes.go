@@ -14,8 +14,9 @@ import (
 )
 
 var (
-	sqlChangesOfShow = queries.Must("changes_of_show")
-	sqlChangesList   = queries.Must("changes_list")
+	sqlChangesOfShow    = queries.Must("changes_of_show")
+	sqlChangesOfBooking = queries.Must("changes_of_booking")
+	sqlChangesList      = queries.Must("changes_list")
 )
 
 // ChangeID is a change's place in the log of all shows.
@@ -117,7 +118,11 @@ func (s *Store) ListChanges(ctx context.Context, f ChangeFilter) ([]ChangeView, 
 	var rows pgx.Rows
 	var err error
 	if f.ShowID != uuid.Nil {
-		rows, err = s.pool.Query(ctx, sqlChangesOfShow, f.OrganisationID, f.ShowID, version, n,
+		sql := sqlChangesOfShow
+		if f.BookingID != uuid.Nil {
+			sql = sqlChangesOfBooking
+		}
+		rows, err = s.pool.Query(ctx, sql, f.OrganisationID, f.ShowID, version, n,
 			nullable(f.SeatID), nullable(f.ReservationID), nullable(f.BookingID), textOrNil(string(f.Type)), textOrNil(f.Actor), instant(f.Since), f.Limit)
 	} else {
 		rows, err = s.pool.Query(ctx, sqlChangesList, f.OrganisationID, xid, show, version, n,

@@ -51,6 +51,27 @@ func (p *PerRequest) Close() {
 	p.done.Wait()
 }
 
+// Gather has a store that does not run yet work its commands n at a time, in
+// one batch.
+func (s *Store) Gather(n int) {
+	s.lanes = lanes.New(lanes.Config{Lanes: 1, Timeout: 5 * time.Second}, func(waiting bool) lanes.Worker[*laneCommand, boxoffice.Outcome] {
+		return gathering{s.openLane(waiting), n}
+	})
+}
+
+// gathering is a worker to which a show is busy until all are there.
+type gathering struct {
+	lanes.Worker[*laneCommand, boxoffice.Outcome]
+	n int
+}
+
+func (g gathering) Work(ctx context.Context, calls []*laneCall) (busy []*laneCall) {
+	if len(calls) < g.n {
+		return calls
+	}
+	return g.Worker.Work(ctx, calls)
+}
+
 // LockKeyOf is the advisory lock of an idempotency key.
 var LockKeyOf = lockKeyOf
 

@@ -30,6 +30,7 @@ var (
 	sqlRefundsLoad         = queries.Must("refunds_load")
 	sqlRefundsSave         = queries.Must("refunds_save")
 	sqlTicketsLoad         = queries.Must("tickets_load")
+	sqlTicketsNamed        = queries.Must("tickets_named")
 	sqlTicketsSave         = queries.Must("tickets_save")
 	sqlScansLoad           = queries.Must("scans_load")
 	sqlScansSave           = queries.Must("scans_save")
@@ -45,10 +46,11 @@ func scanBooking(row scanner, more ...any) (show uuid.UUID, k *boxoffice.Booking
 	k = &boxoffice.Booking{}
 	var applied *uuid.UUID
 	var confirmed, closed *time.Time
+	var version *int64
 	dest := []any{&show, &k.ID, &k.Reference, &k.ReservationID, &k.CustomerID, &k.Status, &k.Currency, &k.TotalMinor,
-		&k.RefundedMinor, &applied, &k.CreatedAt, &confirmed, &closed}
+		&k.RefundedMinor, &applied, &k.CreatedAt, &confirmed, &closed, &version}
 	err = row.Scan(append(dest, more...)...)
-	k.AppliedID, k.ConfirmedAt, k.ClosedAt = orZero(applied), orZero(confirmed), orZero(closed)
+	k.AppliedID, k.ConfirmedAt, k.ClosedAt, k.ConfirmedVersion = orZero(applied), orZero(confirmed), orZero(closed), orZero(version)
 	return show, k, err
 }
 
@@ -98,6 +100,7 @@ func (t *laneTx) saveBookings(b *pgx.Batch) {
 	var applied []pgtype.UUID
 	var created []time.Time
 	var confirmed, closed []pgtype.Timestamptz
+	var versions []*int64
 	for _, sh := range t.shows {
 		for _, k := range sh.did.Bookings {
 			shows, ids, orgs = append(shows, sh.id), append(ids, k.ID), append(orgs, sh.state.Terms.OrganisationID)
@@ -105,11 +108,12 @@ func (t *laneTx) saveBookings(b *pgx.Batch) {
 			customers, statuses, currencies = append(customers, k.CustomerID), append(statuses, string(k.Status)), append(currencies, k.Currency)
 			totals, refunded, applied = append(totals, k.TotalMinor), append(refunded, k.RefundedMinor), append(applied, nullable(k.AppliedID))
 			created, confirmed, closed = append(created, k.CreatedAt), append(confirmed, instant(k.ConfirmedAt)), append(closed, instant(k.ClosedAt))
+			versions = append(versions, numberOrNil(k.ConfirmedVersion))
 		}
 	}
 	if len(ids) > 0 {
 		b.Queue(sqlBookingsSave, shows, ids, orgs, references, reservations, customers, statuses, currencies, totals, refunded,
-			applied, created, confirmed, closed)
+			applied, created, confirmed, closed, versions)
 	}
 }
 
@@ -350,6 +354,13 @@ func digitsOf(s string) string {
 		}
 		return -1
 	}, s)
+}
+
+func numberOrNil(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }
 
 // uuidsOrNil is an array literal of ids, or nil when there are none.

@@ -117,7 +117,6 @@ func (sh *laneShow) need() {
 		case *boxoffice.GiveBack:
 			sh.bookings[do.BookingID] = true
 		case *boxoffice.CheckIn:
-			sh.bookings[do.BookingID] = true
 			sh.scans = append(sh.scans, do)
 		case *boxoffice.BlockSeats:
 			want(do.Seats)
@@ -344,16 +343,7 @@ func (t *laneTx) queueBookings(b *pgx.Batch, shows, ids []uuid.UUID) {
 		return
 	}
 	// The parts come after the bookings they belong to.
-	b.Queue(sqlBookingsLoad, shows, ids).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			show, k, err := scanBooking(rows)
-			if err != nil {
-				return err
-			}
-			t.show(show).state.Bookings[k.ID] = k
-		}
-		return rows.Err()
-	})
+	b.Queue(sqlBookingsLoad, shows, ids).Query(t.scanBookings)
 	b.Queue(sqlPaymentsLoad, shows, ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			show, p, err := scanPayment(rows)
@@ -378,17 +368,30 @@ func (t *laneTx) queueBookings(b *pgx.Batch, shows, ids []uuid.UUID) {
 		}
 		return rows.Err()
 	})
-	b.Queue(sqlTicketsLoad, shows, ids).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			show, ticket, err := scanTicket(rows)
-			if err != nil {
-				return err
-			}
-			k := t.show(show).state.Bookings[ticket.BookingID]
-			k.Tickets = append(k.Tickets, ticket)
+	b.Queue(sqlTicketsLoad, shows, ids).Query(t.scanTickets)
+}
+
+func (t *laneTx) scanBookings(rows pgx.Rows) error {
+	for rows.Next() {
+		show, k, err := scanBooking(rows)
+		if err != nil {
+			return err
 		}
-		return rows.Err()
-	})
+		t.show(show).state.Bookings[k.ID] = k
+	}
+	return rows.Err()
+}
+
+func (t *laneTx) scanTickets(rows pgx.Rows) error {
+	for rows.Next() {
+		show, ticket, err := scanTicket(rows)
+		if err != nil {
+			return err
+		}
+		k := t.show(show).state.Bookings[ticket.BookingID]
+		k.Tickets = append(k.Tickets, ticket)
+	}
+	return rows.Err()
 }
 
 // loadLate queues what a payment that came too late needs, to have the places
@@ -403,7 +406,7 @@ func (t *laneTx) loadLate(b *pgx.Batch) {
 		short := map[int32]bool{}
 		for id, asked := range sh.late {
 			r := sh.state.Reservations[id]
-			if !asked || r == nil || !sh.owned[id] {
+			if !asked || r == nil || !sh.all && !sh.owned[id] {
 				continue // its seats are not here yet
 			}
 			sh.late[id] = false
@@ -439,16 +442,34 @@ func (t *laneTx) loadLate(b *pgx.Batch) {
 	}
 }
 
-// loadScans queues the scans that check-ins tell again.
+// loadScans queues the scans that check-ins tell again, and the tickets that
+// they are about with the heads of their bookings: who comes with a group of
+// thousands does not wait for all of it to be read. A booking that is needed
+// whole comes whole, later, in place of that.
 func (t *laneTx) loadScans(b *pgx.Batch) {
 	var shows, scans, tickets []uuid.UUID
+	var headShows, heads, aloneShows, bookings, alone []uuid.UUID
 	for _, sh := range t.shows {
+		seen := map[uuid.UUID]bool{}
 		for _, c := range sh.scans {
 			shows, scans, tickets = append(shows, sh.id), append(scans, c.ScanID), append(tickets, c.TicketID)
+			if sh.bookings[c.BookingID] || seen[c.TicketID] {
+				continue
+			}
+			seen[c.TicketID] = true
+			aloneShows, bookings, alone = append(aloneShows, sh.id), append(bookings, c.BookingID), append(alone, c.TicketID)
+			if !seen[c.BookingID] {
+				seen[c.BookingID] = true
+				headShows, heads = append(headShows, sh.id), append(heads, c.BookingID)
+			}
 		}
 	}
 	if len(scans) == 0 {
 		return
+	}
+	if len(alone) > 0 {
+		b.Queue(sqlBookingsLoad, headShows, heads).Query(t.scanBookings)
+		b.Queue(sqlTicketsNamed, aloneShows, bookings, alone).Query(t.scanTickets)
 	}
 	b.Queue(sqlScansLoad, shows, scans, tickets).Query(func(rows pgx.Rows) error {
 		for rows.Next() {

@@ -31,11 +31,12 @@ func TestReadingPlacesScansNoTable(t *testing.T) {
 	}
 	org := boxoffice.DefaultOrganisationID
 	for name, args := range map[string]string{
-		"seatmap_read":    fmt.Sprintf("'%s'", show.ID),
-		"seatmap_changes": fmt.Sprintf("'%s', 1, 2000", show.ID),
-		"seatmap_owners":  fmt.Sprintf("'%s'", show.ID),
-		"changes_of_show": fmt.Sprintf("'%s', '%s', 1, 0, null, null, null, null, null, null, 50", org, show.ID),
-		"changes_list":    fmt.Sprintf("'%s', '1', '%s', 1, 0, null, null, null, null, null, 50", org, show.ID),
+		"seatmap_read":       fmt.Sprintf("'%s'", show.ID),
+		"seatmap_changes":    fmt.Sprintf("'%s', 1, 2000", show.ID),
+		"seatmap_owners":     fmt.Sprintf("'%s'", show.ID),
+		"changes_of_show":    fmt.Sprintf("'%s', '%s', 1, 0, null, null, null, null, null, null, 50", org, show.ID),
+		"changes_of_booking": fmt.Sprintf("'%s', '%s', 1, 0, null, null, '%s', null, null, null, 50", org, show.ID, show.ID),
+		"changes_list":       fmt.Sprintf("'%s', '1', '%s', 1, 0, null, null, null, null, null, 50", org, show.ID),
 	} {
 		if _, err := conn.Exec(t.Context(), "prepare "+name+" as "+queries.All()[name]); err != nil {
 			t.Errorf("%s: %v", name, err)

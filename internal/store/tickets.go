@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +14,7 @@ import (
 
 var (
 	sqlTicketsRead         = queries.Must("tickets_read")
+	sqlTicketsReadOne      = queries.Must("tickets_read_one")
 	sqlTicketsPlace        = queries.Must("tickets_place")
 	sqlTicketHoldersDelete = queries.Must("ticket_holders_delete")
 	sqlAdmissionsRead      = queries.Must("admissions_read")
@@ -38,25 +38,31 @@ func (s *Store) placeOfTicket(ctx context.Context, id uuid.UUID) (p ticketPlace,
 
 func errNoTicket() error { return boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such ticket.") }
 
-// ReadTicket returns a ticket with its booking; who may see it is as in
-// [Store.ReadBooking].
-func (s *Store) ReadTicket(ctx context.Context, organisation uuid.UUID, customer string, id uuid.UUID) (*TicketView, *BookingView, error) {
-	p, err := s.placeOfTicket(ctx, id)
+// SingleTicket is a ticket read by itself: its booking may have thousands.
+type SingleTicket struct {
+	TicketView
+	CustomerID string // of its booking, as the following
+	Reference  string
+	Currency   string // ISO 4217
+}
+
+// ReadTicket returns a ticket; who may see it is as in [Store.ReadBooking].
+func (s *Store) ReadTicket(ctx context.Context, organisation uuid.UUID, customer string, id uuid.UUID) (*SingleTicket, error) {
+	v := &SingleTicket{}
+	var holder *string
+	var owner uuid.UUID
+	show, t, err := scanTicket(s.pool.QueryRow(ctx, sqlTicketsReadOne, id), &holder, &owner, &v.CustomerID, &v.Reference, &v.Currency)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, errNoTicket()
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, coded(err)
 	}
-	k, err := s.ReadBooking(ctx, organisation, customer, p.booking)
-	if boxoffice.CodeOf(err) == boxoffice.CodeNotFound {
-		return nil, nil, errNoTicket()
+	if (customer != "" && v.CustomerID != customer) || (organisation != uuid.Nil && owner != organisation) {
+		return nil, errNoTicket()
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	i := slices.IndexFunc(k.Tickets, func(t TicketView) bool { return t.ID == id })
-	if i < 0 {
-		return nil, nil, errNoTicket()
-	}
-	return &k.Tickets[i], k, nil
+	v.Ticket, v.ShowID, v.HolderName = *t, show, orZero(holder)
+	return v, s.nameTicket(ctx, &v.TicketView)
 }
 
 // NameHolder puts a name on a ticket, or with "" takes it off. Nothing else
@@ -114,11 +120,11 @@ func (s *Store) CheckIn(ctx context.Context, actor boxoffice.Actor, key *boxoffi
 	if err != nil {
 		return nil, err
 	}
-	ticket, _, err := s.ReadTicket(ctx, uuid.Nil, "", req.TicketID)
+	ticket, err := s.ReadTicket(ctx, uuid.Nil, "", req.TicketID)
 	if err != nil {
 		return nil, err
 	}
-	return &CheckedIn{*out.Receipt.Scan, ticket, out.Receipt.Version, out.Replayed}, nil
+	return &CheckedIn{*out.Receipt.Scan, &ticket.TicketView, out.Receipt.Version, out.Replayed}, nil
 }
 
 // Admissions are who went in.

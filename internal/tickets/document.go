@@ -20,6 +20,7 @@ import (
 // rules out most scripts, or come with a drawing program attached.
 type document struct {
 	out     bytes.Buffer
+	packer  *zlib.Writer
 	offsets []int // of object n at n-1
 	pages   []int
 	fonts   []*embedded
@@ -44,7 +45,7 @@ const (
 )
 
 func newDocument() *document {
-	d := &document{offsets: make([]int, fixedObjects)}
+	d := &document{packer: zlib.NewWriter(io.Discard), offsets: make([]int, fixedObjects)}
 	// The second line tells programs that move files that this one is binary.
 	d.out.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
 	return d
@@ -66,9 +67,9 @@ func (d *document) object(n int, format string, args ...any) {
 // stream writes data compressed. entries are more of its dictionary.
 func (d *document) stream(entries string, data []byte) int {
 	var packed bytes.Buffer
-	z := zlib.NewWriter(&packed)
-	z.Write(data) //nolint:errcheck // memory takes everything
-	z.Close()     //nolint:errcheck
+	d.packer.Reset(&packed)
+	d.packer.Write(data) //nolint:errcheck // memory takes everything
+	d.packer.Close()     //nolint:errcheck
 	n := d.reserve()
 	d.object(n, "<</Length %d/Filter/FlateDecode%s>>\nstream\n%s\nendstream", packed.Len(), entries, packed.Bytes())
 	return n

@@ -59,8 +59,7 @@ func (s *sheet) textWidth(text string, box at, l look) (width float64) {
 }
 
 func (s *sheet) set(text string, box at, l look) (bottom, width float64) {
-	p := s.shape(text, l.style, l.spacing)
-	size, lines := s.fit(p, box.width*mm, box.height*mm, l.most, l.least)
+	p, size, lines := s.fitted(text, l, box.width*mm, box.height*mm)
 	// Whatever somebody calls themselves, it does not cover the seat or the code.
 	px, py := s.point(box.x, box.y+box.height+overhang)
 	if s.mirrored {
@@ -154,8 +153,7 @@ func (s *sheet) edge(text string) {
 	s.ops("f")
 	s.fill(right+0.9, up, 0.35, cardHeight, gold)
 
-	p := s.shape(strings.ToUpper(text), semibold, 320)
-	size, lines := s.fit(p, (cardHeight-16)*mm, 6*mm, 8.5, 5)
+	p, size, lines := s.fitted(strings.ToUpper(text), look{style: semibold, most: 8.5, least: 5, spacing: 320}, (cardHeight-16)*mm, 6*mm)
 	if len(lines) == 0 {
 		return
 	}

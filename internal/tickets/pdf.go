@@ -3,14 +3,17 @@ package tickets
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"image/color"
 	"io"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/go-text/typesetting/di"
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 )
 
 // Document is a sheet of tickets, two to an A4 page.
@@ -25,6 +28,9 @@ type Document struct {
 	// since white stands on it. The zero value is a burgundy.
 	Accent  color.RGBA
 	Tickets []Ticket
+	// First is the number of the first ticket and Of that of all, where the
+	// document is a part of what was bought; zero: it is all of it.
+	First, Of int
 }
 
 // Ticket is what is printed on one. Every text may be in any script and of any
@@ -82,9 +88,20 @@ var (
 	white    = color.RGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
 )
 
-// PDF writes a document of printable tickets. It fails only when w does, or
-// when a code is too long for a QR code.
-func PDF(w io.Writer, doc Document) error {
+// presses bounds how many documents are made at once, in requests and jobs
+// together: making them is all computing, and the other half of the processor
+// is for who buys.
+var presses = semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)/2)))
+
+// PDF writes a document of printable tickets, when it is its turn. It fails
+// only when w does, when a code is too long for a QR code, or when ctx ends:
+// nobody waits for the pages any more.
+func PDF(ctx context.Context, w io.Writer, doc Document) error {
+	if err := presses.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer presses.Release(1)
+	doc.First, doc.Of = cmp.Or(doc.First, 1), cmp.Or(doc.Of, len(doc.Tickets))
 	if doc.Labels.Date == nil {
 		doc.Labels = LabelsFor(doc.Language)
 	}
@@ -105,6 +122,9 @@ func PDF(w io.Writer, doc Document) error {
 			return err
 		}
 		if i%2 == 1 || i == len(doc.Tickets)-1 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			s.page(pageWidth*mm, pageHeight*mm, s.content.Bytes())
 			s.content.Reset()
 		}
@@ -220,7 +240,7 @@ func (s *sheet) stub(i int, t Ticket) error {
 	l := s.Labels
 	y = s.text(joined(t.Section, with(l.Row, t.Row), with(l.Seat, t.Seat), t.Area), at{stubX, y, side, 4}, look{style: semibold, most: 9, least: 5, color: dark}) + 1.8
 	s.text(l.Date(t.Starts)+", "+t.Starts.Format("15:04"), at{stubX, y, side, 4}, look{style: sans, most: 8, least: 5, color: grey})
-	s.text(fmt.Sprintf(s.Labels.Ticket, i+1, len(s.Tickets)), at{stubX, cardY + cardHeight - 13.5, side, 4}, look{style: sans, most: 7.5, least: 5, color: grey})
+	s.text(fmt.Sprintf(s.Labels.Ticket, s.First+i, s.Of), at{stubX, cardY + cardHeight - 13.5, side, 4}, look{style: sans, most: 7.5, least: 5, color: grey})
 	s.text(t.ID.String(), at{stubX, cardY + cardHeight - 9.2, side, 3}, look{style: sans, most: 5.6, least: 4, color: grey})
 	s.text(s.Labels.Note, at{cardX + 2, cardY + cardHeight + 4.5, cardWidth - 4, 7}, look{style: sans, most: 7, least: 5, color: grey})
 	return nil

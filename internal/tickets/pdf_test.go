@@ -3,6 +3,7 @@ package tickets_test
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ type sheet struct {
 func pdf(t testing.TB, doc tickets.Document) sheet {
 	t.Helper()
 	var b bytes.Buffer
-	if err := tickets.PDF(&b, doc); err != nil {
+	if err := tickets.PDF(t.Context(), &b, doc); err != nil {
 		t.Fatal(err)
 	}
 	s := sheet{raw: b.Bytes()}
@@ -328,7 +329,7 @@ func TestTheSameTicketsMakeTheSameFileHoweverManyAskAtOnce(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			var b bytes.Buffer
-			if err := tickets.PDF(&b, doc); err != nil || !bytes.Equal(b.Bytes(), want) {
+			if err := tickets.PDF(t.Context(), &b, doc); err != nil || !bytes.Equal(b.Bytes(), want) {
 				t.Errorf("another file, or %v", err)
 			}
 		})
@@ -344,7 +345,7 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestAReaderThatGoesAwayIsTold(t *testing.T) {
 	t.Parallel()
-	if err := tickets.PDF(broken{}, tickets.Document{Tickets: []tickets.Ticket{ticket(t)}}); !errors.Is(err, errBroken) {
+	if err := tickets.PDF(t.Context(), broken{}, tickets.Document{Tickets: []tickets.Ticket{ticket(t)}}); !errors.Is(err, errBroken) {
 		t.Errorf("%v", err)
 	}
 }
@@ -368,9 +369,42 @@ func BenchmarkPDF(b *testing.B) {
 	var file bytes.Buffer
 	for b.Loop() {
 		file.Reset()
-		if err := tickets.PDF(&file, doc); err != nil {
+		if err := tickets.PDF(b.Context(), &file, doc); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(file.Len()), "bytes/file")
+}
+
+// impatient is somebody who leaves after so many looks at whether they have.
+type impatient struct {
+	context.Context
+	looks *int
+}
+
+func (c impatient) Err() error {
+	if *c.looks--; *c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestNoFurtherPageIsMadeForWhoHasLeft(t *testing.T) {
+	t.Parallel()
+	looks := 3
+	var b bytes.Buffer
+	err := tickets.PDF(impatient{t.Context(), &looks}, &b, tickets.Document{Tickets: slices.Repeat([]tickets.Ticket{ticket(t)}, 100)})
+	if !errors.Is(err, context.Canceled) || looks != -1 || b.Len() != 0 {
+		t.Errorf("%v, %d looks after leaving, %d bytes", err, -1-looks, b.Len())
+	}
+}
+
+func TestAPartSaysWhichTicketsOfAllItHas(t *testing.T) {
+	t.Parallel()
+	s := pdf(t, tickets.Document{Tickets: slices.Repeat([]tickets.Ticket{ticket(t)}, 3), First: 201, Of: 250})
+	for i, want := range []string{"Ticket 201 of 250", "Ticket 202 of 250", "Ticket 203 of 250"} {
+		if !slices.Contains(s.lines[i/2], want) {
+			t.Errorf("page %d does not say %q: %q", i/2+1, want, s.lines[i/2])
+		}
+	}
 }

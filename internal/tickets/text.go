@@ -31,6 +31,7 @@ type typesetter struct {
 	named map[*font.Face]*typeface
 	lang  language.Language
 	base  di.Direction // of a text that has no direction of its own
+	had   map[setting]set
 
 	// What the segmenter is at.
 	style   string
@@ -45,7 +46,35 @@ func newTypesetter(lang string, base di.Direction) *typesetter {
 		named: map[*font.Face]*typeface{},
 		lang:  language.NewLanguage(lang),
 		base:  base,
+		had:   map[setting]set{},
 	}
+}
+
+// setting is a text with the look and the box, in points, that it is set in.
+type setting struct {
+	text          string
+	look          look
+	width, height float64
+}
+
+// set is what came of a setting.
+type set struct {
+	paragraph paragraph
+	size      float64
+	lines     []line
+}
+
+// fitted shapes a text and fits it into a box, once: most of what is on one
+// ticket is on the others, too.
+func (t *typesetter) fitted(text string, l look, w, h float64) (p paragraph, size float64, lines []line) {
+	want := setting{text, l, w, h}
+	s, known := t.had[want]
+	if !known {
+		s.paragraph = t.shape(text, l.style, l.spacing)
+		s.size, s.lines = t.fit(s.paragraph, w, h, l.most, l.least)
+		t.had[want] = s
+	}
+	return s.paragraph, s.size, s.lines
 }
 
 // face is nil when there is no such font.

@@ -2,9 +2,13 @@ package tickets
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
+	"io"
 	"math"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -367,5 +371,21 @@ func TestLabelsComeInTheClosestLanguage(t *testing.T) {
 		if got := LabelsFor(lang).Seat; got != want {
 			t.Errorf("%q: %s, want %s", lang, got, want)
 		}
+	}
+}
+
+func TestWhoWaitsForAPressMayLeave(t *testing.T) {
+	t.Parallel()
+	all := int64(max(1, runtime.GOMAXPROCS(0)/2))
+	if err := presses.Acquire(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	defer presses.Release(all)
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- PDF(ctx, io.Discard, Document{}) }() // with no page to be interrupted at
+	leave()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -3,7 +3,7 @@
 -- name: bookings_load
 -- The bookings that commands are about, locked. $1 show_id[], $2 booking_id[].
 select k.show_id, k.booking_id, k.reference, k.reservation_id, k.customer_id, k.status, k.currency, k.total_minor,
-       k.refunded_minor, k.applied_payment_id, k.created_at, k.confirmed_at, k.closed_at
+       k.refunded_minor, k.applied_payment_id, k.created_at, k.confirmed_at, k.closed_at, k.confirmed_version
   from unnest($1::uuid[], $2::uuid[]) as w(show_id, booking_id)
  cross join lateral (
    select * from bookings k where k.show_id = w.show_id and k.booking_id = w.booking_id limit 1 for no key update) k;
@@ -11,14 +11,15 @@ select k.show_id, k.booking_id, k.reference, k.reservation_id, k.customer_id, k.
 -- name: bookings_save
 -- New bookings, and what may change about old ones. $1 show_id[], $2 booking_id[], $3 organisation_id[], $4 reference[],
 -- $5 reservation_id[], $6 customer_id[], $7 status[], $8 currency[], $9 total_minor[], $10 refunded_minor[],
--- $11 applied_payment_id[], $12 created_at[], $13 confirmed_at[], $14 closed_at[].
+-- $11 applied_payment_id[], $12 created_at[], $13 confirmed_at[], $14 closed_at[], $15 confirmed_version[].
 insert into bookings (show_id, booking_id, organisation_id, reference, reservation_id, customer_id, status, currency,
-       total_minor, refunded_minor, applied_payment_id, created_at, confirmed_at, closed_at)
+       total_minor, refunded_minor, applied_payment_id, created_at, confirmed_at, closed_at, confirmed_version)
 select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[],
-                     $9::bigint[], $10::bigint[], $11::uuid[], $12::timestamptz[], $13::timestamptz[], $14::timestamptz[])
+                     $9::bigint[], $10::bigint[], $11::uuid[], $12::timestamptz[], $13::timestamptz[], $14::timestamptz[], $15::bigint[])
 on conflict (show_id, booking_id) do update
    set status = excluded.status, total_minor = excluded.total_minor, refunded_minor = excluded.refunded_minor,
-       applied_payment_id = excluded.applied_payment_id, confirmed_at = excluded.confirmed_at, closed_at = excluded.closed_at;
+       applied_payment_id = excluded.applied_payment_id, confirmed_at = excluded.confirmed_at, closed_at = excluded.closed_at,
+       confirmed_version = excluded.confirmed_version;
 
 -- name: bookings_place
 -- Where a booking is: its show and reservation, which never change, and whose it is. $1 booking_id.
@@ -27,7 +28,7 @@ select show_id, reservation_id, organisation_id, customer_id, status from bookin
 -- name: bookings_read
 -- Bookings as readers see them, with their buyers. $1 booking_id[].
 select k.show_id, k.booking_id, k.reference, k.reservation_id, k.customer_id, k.status, k.currency, k.total_minor,
-       k.refunded_minor, k.applied_payment_id, k.created_at, k.confirmed_at, k.closed_at,
+       k.refunded_minor, k.applied_payment_id, k.created_at, k.confirmed_at, k.closed_at, k.confirmed_version,
        k.organisation_id, p.name, p.email, p.phone, p.locale, r.expires_at, r.metadata, clock_timestamp()
   from bookings k
   join reservations r on r.show_id = k.show_id and r.reservation_id = k.reservation_id

@@ -41,6 +41,25 @@ select c.xid::text, c.show_id, c.version, c.n, c.at, c.type, c.actor, c.reason, 
  order by c.version, c.n
  limit $11;
 
+-- name: changes_of_booking
+-- The same of one booking, which need not be looked for in the whole log. $1-$11 as changes_of_show.
+with c as materialized (select * from changes where booking_id = $7)
+select c.xid::text, c.show_id, c.version, c.n, c.at, c.type, c.actor, c.reason, c.reservation_id, c.block_id, c.booking_id,
+       c.before_status, c.after_status, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.area_booked, c.detail ->> 'text',
+       c.payment_id, c.refund_id, c.ticket_ids, c.amount_minor
+  from c
+ where c.organisation_id = $1 and c.show_id = $2
+   and ($3::bigint is null or (c.version, c.n) > ($3, $4::int))
+   and ($5::uuid is null or exists (
+         select from hall_seats h join shows s on s.hall_id = h.hall_id
+          where h.seat_id = $5 and s.show_id = c.show_id and c.seat_nos @> array[h.seat_no]))
+   and ($6::uuid is null or c.reservation_id = $6)
+   and ($8::text is null or c.type = $8)
+   and ($9::text is null or c.actor = $9)
+   and ($10::timestamptz is null or c.at >= $10)
+ order by c.version, c.n
+ limit $11;
+
 -- name: changes_list
 -- A page of the log of all shows, in an order that never has to be read again: by writing transaction, and only of
 -- those before the oldest that is still running. What a slow transaction commits late would otherwise be behind readers

@@ -8,6 +8,14 @@ select w.show_id, t.booking_id, t.n, t.ticket_id, t.seat_no, t.area_no, t.ticket
  cross join lateral (
    select * from tickets t where t.show_id = w.show_id and t.booking_id = w.booking_id order by t.n offset 0) t;
 
+-- name: tickets_named
+-- Tickets that are named, of bookings that are. $1 show_id[], $2 booking_id[], $3 ticket_id[].
+select w.show_id, t.booking_id, t.n, t.ticket_id, t.seat_no, t.area_no, t.ticket_type, t.price_minor, t.refunded_minor, t.status,
+       t.issued_at, t.used_at, t.used_gate, t.used_scan, t.void_at
+  from unnest($1::uuid[], $2::uuid[], $3::uuid[]) as w(show_id, booking_id, ticket_id)
+ cross join lateral (
+   select * from tickets t where t.ticket_id = w.ticket_id and t.show_id = w.show_id and t.booking_id = w.booking_id limit 1) t;
+
 -- name: tickets_save
 -- $1 show_id[], $2 booking_id[], $3 n[], $4 ticket_id[], $5 organisation_id[], $6 seat_no[], $7 area_no[], $8 ticket_type[],
 -- $9 price_minor[], $10 refunded_minor[], $11 status[], $12 issued_at[], $13 used_at[], $14 used_gate[], $15 used_scan[],
@@ -29,6 +37,16 @@ select k.show_id, t.booking_id, t.n, t.ticket_id, t.seat_no, t.area_no, t.ticket
   left join ticket_holders h on h.show_id = t.show_id and h.booking_id = t.booking_id and h.n = t.n
  where k.booking_id = any ($1::uuid[])
  order by t.booking_id, t.n;
+
+-- name: tickets_read_one
+-- A ticket with the name on it, and what its readers need of its booking. $1 ticket_id.
+select t.show_id, t.booking_id, t.n, t.ticket_id, t.seat_no, t.area_no, t.ticket_type, t.price_minor, t.refunded_minor, t.status,
+       t.issued_at, t.used_at, t.used_gate, t.used_scan, t.void_at, h.name,
+       k.organisation_id, k.customer_id, k.reference, k.currency
+  from tickets t
+  join bookings k on k.show_id = t.show_id and k.booking_id = t.booking_id
+  left join ticket_holders h on h.show_id = t.show_id and h.booking_id = t.booking_id and h.n = t.n
+ where t.ticket_id = $1;
 
 -- name: tickets_place
 -- Where a ticket is, and whose. $1 ticket_id.

@@ -21,7 +21,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
 	"syscall"
@@ -64,9 +63,6 @@ func main() {
 	}
 }
 
-// garbagePercent is that of cmd/api.
-const garbagePercent = 400
-
 func serve(ctx context.Context, o *options) error {
 	if o.profile != "" {
 		file, err := os.Create(o.profile)
@@ -79,7 +75,7 @@ func serve(ctx context.Context, o *options) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	debug.SetGCPercent(garbagePercent)
+	config.CollectGarbage()
 	cfg, err := config.Load(func(name string) (string, bool) {
 		text, given := map[string]string{"ENV": "development", "RATE_LIMIT": "1000000", "DATABASE_URL": o.app, "DATABASE_LANE_URL": o.lane, "JWT_SECRET": o.secret}[name]
 		return text, given
