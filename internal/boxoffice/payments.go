@@ -261,16 +261,18 @@ func (c *SettleRefund) decide(b *batch) *Error {
 		if f.Status == RefundPending {
 			f.Failure = ""
 		}
-	case retried && c.Ref != "" && c.Status == RefundFailed:
-		return nil // told again: that is why it was sent once more
+	case c.Ref != "" && (retried || f.Status == RefundFailed && c.Status == RefundSucceeded):
+		// Of an attempt that failed. A bank sends back what it had been given, and
+		// the news that it was given may come after that: not the other way round.
+		return nil
 	default:
 		return b.settleRefund(k, f, c.Status, c.Failure)
 	}
 	return nil
 }
 
-// settleRefund applies what a gateway says of a refund. Its last word counts:
-// a bank may send back what was given back already.
+// settleRefund applies what a gateway says of a refund: a bank may send back
+// what was given back already.
 func (b *batch) settleRefund(k *Booking, f *Refund, to RefundStatus, failure string) *Error {
 	if to == RefundPending || f.Status == to {
 		return nil

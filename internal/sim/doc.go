@@ -26,8 +26,7 @@
 // What runs is compared with itself made worse: with each of the mistakes in
 // bugs_test.go, some seed must fail.
 //
-// Two things that a gateway may do are left out, for the rules do not promise
-// to get them right. Of a refund that a bank sends back, the news come in order:
-// the last word that is heard is believed. And money that a gateway gives back
-// by itself is heard of before anything else is given back for that payment.
+// One thing that a gateway may do is left out, for the rules do not promise to
+// get it right: money that it gives back by itself is heard of before anything
+// else is given back for that payment.
 package sim

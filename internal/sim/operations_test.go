@@ -588,13 +588,12 @@ func (w *world) opTruth(o operation) {
 	}
 }
 
-// opSentBack lets a bank send money back that was given back, when the books
-// have heard the one and everything on its way has arrived: of a refund, the
-// last word that comes is believed.
+// opSentBack lets a bank send money back that was given back, whatever the
+// books have heard of it.
 func (w *world) opSentBack(o operation) {
 	var list []*moneyBack
 	for _, m := range w.gate.back {
-		if m.state == payment.Succeeded && m.refund != uuid.Nil && w.quiet(m) {
+		if m.state == payment.Succeeded && m.refund != uuid.Nil {
 			list = append(list, m)
 		}
 	}
@@ -604,22 +603,6 @@ func (w *world) opSentBack(o operation) {
 		w.say("gateway: the bank sends %s back", m.id)
 		w.gate.tellRefund(m, true)
 	}
-}
-
-// quiet says whether nothing about a refund is on its way to the books.
-func (w *world) quiet(m *moneyBack) bool {
-	if _, f := w.tables.refund(m.refund); f == nil || f.Status != boxoffice.RefundSucceeded || f.Ref != m.id {
-		return false
-	}
-	for _, e := range w.gate.events {
-		if e.GatewayRefund != m.id {
-			continue
-		}
-		if kept := w.tables.events[e.ID]; e.under > 0 || kept == nil && !e.lost || kept != nil && !kept.done {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(w.calls, func(c *call) bool { return strings.Contains(c.what, name(m.refund)) })
 }
 
 // hear has an event taken in at once, with nothing in between.
