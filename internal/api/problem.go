@@ -180,7 +180,6 @@ func (x *exchange) answer(p *Problem) {
 		panic(err) // a Problem is plain data: this cannot happen
 	}
 	h["Content-Type"] = []string{kind}
-	h["Content-Length"] = []string{strconv.Itoa(body.Len())}
 	x.WriteHeader(p.Status)
 	x.Write(body.Bytes())
 }

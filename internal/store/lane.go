@@ -341,6 +341,9 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 		t.answer()
 		return t.exec(ctx, sqlLanesRollback)
 	}
+	if planted == earlyAnswer {
+		t.answer()
+	}
 	if err := t.save(ctx, writes); err != nil {
 		return err
 	}
@@ -457,7 +460,13 @@ func (t *laneTx) lock(ctx context.Context) error {
 	if err := t.send(ctx, b); err != nil {
 		return err
 	}
+	if planted == processClock {
+		clock = time.Now()
+	}
 	for _, sh := range t.shows {
+		if planted == skipLock {
+			sh.had = true
+		}
 		if !sh.had {
 			t.busy = append(t.busy, sh.calls...)
 			continue

@@ -1,0 +1,5 @@
+//go:build planted_early_answer
+
+package store
+
+const planted = earlyAnswer

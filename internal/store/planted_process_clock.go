@@ -1,0 +1,5 @@
+//go:build planted_process_clock
+
+package store
+
+const planted = processClock

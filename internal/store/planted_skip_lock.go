@@ -1,0 +1,5 @@
+//go:build planted_skip_lock
+
+package store
+
+const planted = skipLock

@@ -1,0 +1,344 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rowlock/rowlock/torture/cluster"
+)
+
+// options are what a run is told.
+type options struct {
+	seed     uint64
+	during   time.Duration
+	faults   []string // groups; nil: all
+	planted  string   // the bug that must be found; "": none is there
+	dir      string   // of everything that is kept
+	keep     bool     // also when nothing was found
+	buyers   int
+	staff    int
+	troubles int           // faults at the same time
+	calm     time.Duration // between two faults at most
+	desk     bool          // the gateway's own people give money back, too
+	each     time.Duration // a round
+	cards    []card        // that people pay with
+	house    cluster.Config
+}
+
+// group is a number of faults by the name that -faults takes.
+type group struct {
+	name  string
+	kinds []cluster.Kind
+}
+
+var groups = []group{
+	{"kill", []cluster.Kind{cluster.InstanceKilled, cluster.WorkerKilled}},
+	{"postgres", []cluster.Kind{cluster.PostgresKilled}},
+	{"promote", []cluster.Kind{cluster.Promoted, cluster.StandbyHung, cluster.HungPromoted}},
+	{"freeze", []cluster.Kind{cluster.InstanceFrozen}},
+	{"clock", []cluster.Kind{cluster.ClockWrong}},
+	{"step", []cluster.Kind{cluster.ClockStepped}},
+	{"cut", []cluster.Kind{cluster.Cut, cluster.CutBefore, cluster.CutAfter, cluster.Silenced}},
+	{"slow", []cluster.Kind{cluster.Slowed}},
+	{"jobs", []cluster.Kind{cluster.JobsPaused, cluster.JobsTwice}},
+	{"gateway", []cluster.Kind{cluster.GatewayUnsure, cluster.WebhooksHeld, cluster.WebhooksMixed}},
+}
+
+// planted are the bugs that can be built into the product, and the faults by
+// which they show.
+var planted = map[string][]string{
+	"skip-lock":     {"none"},
+	"early-answer":  {"kill", "cut"},
+	"process-clock": {"clock"},
+}
+
+// The lengths that a run may have.
+const (
+	duringMin = 5 * time.Second
+	duringMax = time.Hour
+)
+
+func main() {
+	var o options
+	var faults string
+	flag.Uint64Var(&o.seed, "seed", 0, "of the run; 0: any")
+	flag.DurationVar(&o.during, "for", 5*time.Minute, "how long, the start and the last proof not counted")
+	flag.StringVar(&faults, "faults", "", "which faults, with commas between them (see -list); none: none; empty: all")
+	flag.StringVar(&o.planted, "planted", "", "build this bug in, and succeed only if it is found: skip-lock, early-answer or process-clock")
+	flag.StringVar(&o.dir, "dir", "", "folder, which must be empty, for database, history and findings; empty: one that goes if nothing is found")
+	flag.BoolVar(&o.keep, "keep", false, "keep the folder in any case")
+	flag.IntVar(&o.buyers, "buyers", 10, "people who buy at the same time")
+	flag.IntVar(&o.troubles, "troubles", 2, "faults at the same time")
+	flag.DurationVar(&o.each, "round", time.Minute, "length of a round, after which everything is proved")
+	flag.BoolVar(&o.desk, "desk", false, "let the gateway's own people give money back as well")
+	flag.DurationVar(&o.calm, "calm", 2500*time.Millisecond, "longest time between two faults")
+	listed := flag.Bool("list", false, "say which faults there are")
+	flag.Parse()
+	if *listed {
+		for _, g := range groups {
+			var kinds []string
+			for _, k := range g.kinds {
+				kinds = append(kinds, string(k))
+			}
+			fmt.Printf("%-9s %s\n", g.name, strings.Join(kinds, ", "))
+		}
+		return
+	}
+	o.staff, o.cards = 2, cards
+	o.seed = cmp.Or(o.seed, rand.Uint64()>>32)
+	o.house = cluster.Config{Instances: 2, Workers: 1, Standby: true, Proxy: true, FakeTime: true}
+	if faults != "" {
+		o.faults = strings.Split(faults, ",")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	_, err := torture(ctx, o, newScreen(os.Stdout))
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "torture:", err)
+		os.Exit(1)
+	}
+}
+
+// run is one run.
+type run struct {
+	cfg    options
+	seed   uint64
+	house  *cluster.Cluster
+	kinds  []cluster.Kind
+	began  time.Time
+	ends   time.Time
+	http   *http.Client
+	counts counts
+	screen *screen
+	ours   map[string]paid // payments, by id
+	exits  []time.Time
+	ill    sync.Map // address of an instance: when it did not answer
+
+	stopLoad atomic.Pointer[context.CancelFunc]
+	mu       sync.Mutex
+	doing    string
+	findings []string
+	done     map[cluster.Kind]int
+}
+
+// paid is a payment with the booking that it is for.
+type paid struct {
+	payment payment
+	booking booking
+}
+
+func (t *run) now() int64 { return time.Since(t.began).Microseconds() }
+
+// found notes something that must not be, and ends the load: what led to it
+// should not be buried.
+func (t *run) found(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.findings) < 100 {
+		t.findings = append(t.findings, fmt.Sprintf("%9.3f s: ", time.Since(t.began).Seconds())+fmt.Sprintf(format, args...))
+	}
+	if stop := t.stopLoad.Load(); stop != nil {
+		(*stop)()
+	}
+}
+
+func (t *run) failed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.findings) > 0
+}
+
+func (t *run) happened(e cluster.Event) {
+	t.mu.Lock()
+	t.done[e.Kind]++
+	t.mu.Unlock()
+	t.screen.say("%9.1f s  %s: %s", e.Ended.Sub(t.began).Seconds(), e.Kind, e.What)
+}
+
+// faulty says that things may go wrong for a good reason.
+func (t *run) faulty() bool { return len(t.kinds) > 0 }
+
+// clockRight says that the database's clock is never wrong in this run.
+func (t *run) clockRight() bool { return !slices.Contains(t.kinds, cluster.ClockStepped) }
+
+// schedule is the kinds of faults in an order, for one of those who make
+// trouble. Kills and fail-overs come twice as often. Only the first freezes
+// instances, in every other round: with all of them frozen nothing happens, and
+// it lasts.
+func (t *run) schedule(plan *rand.Rand, first bool) (kinds []cluster.Kind) {
+	freezes := plan.IntN(2) == 0
+	for _, k := range t.kinds {
+		switch k {
+		case cluster.InstanceFrozen:
+			if !first || !freezes && len(t.kinds) > 1 {
+				continue
+			}
+		case cluster.InstanceKilled, cluster.WorkerKilled, cluster.PostgresKilled, cluster.Promoted:
+			kinds = append(kinds, k)
+		}
+		kinds = append(kinds, k)
+	}
+	plan.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	return kinds
+}
+
+// choose finds the kinds of faults that were asked for and that the house can
+// have.
+func choose(names []string, can []cluster.Kind) (kinds []cluster.Kind, err error) {
+	for _, name := range names {
+		if name != "none" && !slices.ContainsFunc(groups, func(g group) bool { return g.name == name }) {
+			return nil, fmt.Errorf("there is no fault %q; see -list", name)
+		}
+	}
+	for _, g := range groups {
+		if names != nil && !slices.Contains(names, g.name) {
+			continue
+		}
+		for _, k := range g.kinds {
+			if slices.Contains(can, k) {
+				kinds = append(kinds, k)
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// torture runs it all. The error is that something was found that must not be,
+// or, with a planted bug, that nothing was.
+func torture(ctx context.Context, o options, s *screen) (rep *report, err error) {
+	if o.during < duringMin || o.during > duringMax || o.buyers < 1 || o.buyers > 100 || o.troubles < 0 || o.troubles > 8 || o.each < duringMin || o.calm < time.Millisecond {
+		return nil, fmt.Errorf("-for is %v to %v, -buyers 1 to 100, -troubles 0 to 8, -round at least %v, -calm at least a millisecond", duringMin, duringMax, duringMin)
+	}
+	var tags []string
+	if o.planted != "" {
+		if planted[o.planted] == nil {
+			return nil, fmt.Errorf("there is no bug %q to plant", o.planted)
+		}
+		tags = []string{"planted_" + strings.ReplaceAll(o.planted, "-", "_")}
+		if o.faults == nil {
+			o.faults = planted[o.planted]
+		}
+	}
+	own := o.dir == ""
+	if own {
+		if o.dir, err = os.MkdirTemp("", "rowlock-torture-"); err != nil {
+			return nil, err
+		}
+	}
+	// Postgres may run as another user, who has to come through.
+	if err := os.Chmod(o.dir, 0o711); err != nil {
+		return nil, err
+	}
+	t := &run{
+		cfg: o, seed: o.seed, screen: s, ours: map[string]paid{}, done: map[cluster.Kind]int{}, began: time.Now(), doing: "building",
+		// A connection for each request: one that is kept has an end that was
+		// killed, and Go would send some requests twice by itself.
+		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
+	s.say("seed %d, for %v", o.seed, o.during)
+	defer s.watch(t)()
+	if err := t.start(ctx, tags); err != nil {
+		return nil, fmt.Errorf("the house could not be started, see %s: %w", o.dir, err)
+	}
+	for n := 1; ctx.Err() == nil && !t.failed(); n++ {
+		left := time.Until(t.ends)
+		if left < duringMin/2 {
+			break
+		}
+		if err = t.round(ctx, n, min(left, o.each)); err != nil {
+			break
+		}
+	}
+	t.phase("stopping")
+	rep = t.report()
+	if e := t.house.Stop(); e != nil && ctx.Err() == nil {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("the house did not stop by itself: %v", e))
+	}
+	if e := rep.save(filepath.Join(o.dir, "report.json")); e != nil {
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return rep, fmt.Errorf("seed %d, see %s: %w", o.seed, o.dir, err)
+	}
+	s.clear()
+	rep.print(s)
+	caught := len(rep.Findings) > 0
+	switch {
+	case o.planted != "" && !caught:
+		return rep, fmt.Errorf("the planted bug %s was not found; seed %d, see %s", o.planted, o.seed, o.dir)
+	case o.planted == "" && caught:
+		return rep, fmt.Errorf("%d findings; everything is in %s; again: %s", len(rep.Findings), o.dir, o.command())
+	case ctx.Err() != nil:
+		return rep, fmt.Errorf("stopped before its end, nothing was found until then; seed %d", o.seed)
+	}
+	if o.planted != "" {
+		s.say("the planted bug %s was caught after %v", o.planted, rep.Took)
+	}
+	if own && !o.keep {
+		return rep, os.RemoveAll(o.dir)
+	}
+	return rep, nil
+}
+
+// command is how to do it again.
+func (o *options) command() string {
+	text := fmt.Sprintf("go run ./torture -seed %d -for %v", o.seed, o.during)
+	if o.desk {
+		text += " -desk"
+	}
+	if o.faults != nil {
+		text += " -faults " + strings.Join(o.faults, ",")
+	}
+	return text
+}
+
+// start builds the binary and starts the house.
+func (t *run) start(ctx context.Context, tags []string) error {
+	binary, err := cluster.Build(ctx, filepath.Join(t.cfg.dir, "bin"), tags...)
+	if err != nil {
+		return err
+	}
+	t.phase("starting")
+	house := t.cfg.house
+	house.Dir, house.Binary, house.Seed = filepath.Join(t.cfg.dir, "house"), binary, t.seed
+	if house.Log == nil {
+		log, err := os.OpenFile(filepath.Join(t.cfg.dir, "house.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return err
+		}
+		house.Log = slog.New(slog.NewTextHandler(io.Writer(log), nil))
+	}
+	house.Settings = map[string]string{"RATE_LIMIT": "0", "RATE_LIMIT_API_KEYS": "0"}
+	if t.house, err = cluster.Start(ctx, house); err != nil {
+		return err
+	}
+	if t.kinds, err = choose(t.cfg.faults, t.house.Kinds()); err != nil {
+		return errors.Join(err, t.house.Stop())
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.began = time.Now()
+	t.ends = t.began.Add(t.cfg.during)
+	return nil
+}
+
+func (t *run) phase(doing string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doing = doing
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rowlock/rowlock/torture/cluster"
+)
+
+// show is one of those that a round sells.
+type show struct {
+	title string // round 2, show 1
+	id    string
+	seats []uuid.UUID
+	index map[uuid.UUID]int
+	label []string
+	area  uuid.UUID
+	floor int // units at first; 0: no area
+	// doomed is a show that is cancelled in the middle of the round. Everybody
+	// gets their money back by jobs, at no time that a client knows of: it is
+	// audited, and its history is not looked at.
+	doomed bool
+	known  atomic.Int64
+}
+
+func (s *show) name(seat int) string { return fmt.Sprintf("%s, seat %s", s.title, s.label[seat]) }
+
+func (s *show) areaName() string { return s.title + ", floor" }
+
+// tell notes that somebody was told of a version.
+func (s *show) tell(version int64) {
+	for {
+		have := s.known.Load()
+		if version <= have || s.known.CompareAndSwap(have, version) {
+			return
+		}
+	}
+}
+
+// told is the last version that anybody was told of.
+func (s *show) told() int64 { return s.known.Load() }
+
+// round is a number of shows that are sold under faults for a while, and then
+// proved.
+type round struct {
+	t       *run
+	n       int
+	shows   []*show
+	history *history
+	auditor *client
+
+	mu     sync.Mutex
+	events []cluster.Event
+}
+
+// houses are the shows of a round: small, so that many want the same.
+var houses = []cluster.ShowOptions{
+	{Seats: 10, Floor: 8, HoldSeconds: holdSecondsMax},
+	{Seats: 6, HoldSeconds: holdSecondsMax},
+	{Seats: 16, Floor: 5, HoldSeconds: holdSecondsMax},
+	{Seats: 8, Floor: 4, HoldSeconds: holdSecondsMax}, // doomed
+}
+
+// How long the house may take to come to rest. A payment lengthens a hold by two
+// minutes, and a job whose process was killed is taken up again after one.
+const (
+	restMax    = 4 * time.Minute
+	restFailed = 15 * time.Second // when something was found already
+)
+
+func (t *run) round(ctx context.Context, n int, during time.Duration) (err error) {
+	r := &round{t: t, n: n, history: &history{began: t.began, round: n}, auditor: &client{t: t, id: t.cfg.buyers + t.cfg.staff}}
+	if err := r.open(ctx); err != nil {
+		return fmt.Errorf("shows could not be made: %w", err)
+	}
+	load, enough := context.WithTimeout(ctx, during)
+	defer enough()
+	t.stopLoad.Store(&enough)
+	stop, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	var people, trouble sync.WaitGroup
+	for i := range t.cfg.buyers {
+		people.Go(func() { (&client{t: t, id: i}).buyer(load, stop, r) })
+	}
+	for i := range t.cfg.staff {
+		people.Go(func() { (&client{t: t, id: t.cfg.buyers + i}).staff(load, stop, r) })
+	}
+	people.Go(func() {
+		rest(load, during*2/3)
+		r.cancelShow(stop)
+	})
+	for i := range t.cfg.troubles {
+		trouble.Go(func() { r.trouble(load, i) })
+	}
+	trouble.Go(func() {
+		rest(load, during/2)
+		if load.Err() == nil {
+			r.prove(load, false)
+		}
+	})
+	t.phase("selling")
+	<-load.Done()
+	t.phase("healing")
+	trouble.Wait()
+	// Everything works again, so everybody is answered.
+	late := time.AfterFunc(2*time.Minute, func() {
+		t.found("two minutes after the last fault somebody still waits for an answer")
+		cancel()
+	})
+	people.Wait()
+	late.Stop()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+
+	t.phase("coming to rest")
+	patience := restMax
+	if t.failed() {
+		patience = restFailed // it may never come to rest
+	}
+	quiet, cancelQuiet := context.WithTimeout(ctx, patience)
+	defer cancelQuiet()
+	resting := r.quiet(quiet)
+	if resting != nil && patience == restMax {
+		t.found("%v", resting)
+	}
+	t.phase("auditing")
+	audit, cancelAudit := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancelAudit()
+	if err := r.audit(audit, resting == nil); err != nil {
+		t.found("the books could not be read: %v", err)
+	}
+	r.prove(audit, true)
+	t.phase("looking for an order")
+	r.linearize()
+	for _, e := range t.house.Exits() {
+		if e.Ready && !slices.Contains(t.exits, e.At) {
+			t.exits = append(t.exits, e.At)
+			t.found("%s ended by itself at %v: %s\n%s", e.Process, e.At, e.State, e.Log)
+		}
+	}
+	return r.history.save(filepath.Join(t.cfg.dir, "history.jsonl"))
+}
+
+// linearize has every partition of the history checked.
+func (r *round) linearize() {
+	var wrong []span
+	for _, f := range r.faults() {
+		if f.Kind == cluster.ClockStepped {
+			wrong = append(wrong, span{r.history.on(f.Began), r.history.on(f.Ended)})
+		}
+	}
+	v := judge(lower(r.history.all(), r.shows, wrong), 2)
+	r.t.counts.legal.Add(int64(v.legal))
+	for i, p := range v.illegal {
+		if i == 5 {
+			r.t.found("and %d more partitions have no order", len(v.illegal)-i)
+			break
+		}
+		r.t.found("%s", p.explain(r.t.cfg.dir))
+	}
+	for _, p := range v.undecided {
+		r.t.found("no order of the %d operations on %s was found in %v, and none was ruled out", len(p.history), p.name, checkMax)
+	}
+}
+
+// open makes the shows of the round, and lets buyers cancel.
+func (r *round) open(ctx context.Context) error {
+	for i, o := range houses {
+		made, err := r.t.house.NewShow(ctx, o)
+		if err != nil {
+			return err
+		}
+		sh := &show{
+			title: fmt.Sprintf("round %d, show %d", r.n, i), id: made.ID.String(), seats: made.Seats, label: made.Labels,
+			index: map[uuid.UUID]int{}, area: made.Floor, floor: o.Floor, doomed: i == len(houses)-1,
+		}
+		for i, id := range made.Seats {
+			sh.index[id] = i
+		}
+		r.shows = append(r.shows, sh)
+		plan := rand.New(rand.NewPCG(r.t.seed, uint64(r.n)<<40|0xffff<<24|uint64(i)))
+		a := r.auditor.ask(ctx, &Op{Do: look}, request{method: http.MethodPatch, path: "/shows/" + sh.id, key: newKey(plan), body: object{
+			"cancellation": object{"untilMinutesBeforeStart": 0, "refundPercent": 80},
+		}})
+		if !a.ok() {
+			return fmt.Errorf("the terms were answered %d %s", a.status, brief(a.body))
+		}
+	}
+	return nil
+}
+
+// cancelShow cancels the doomed show.
+func (r *round) cancelShow(ctx context.Context) {
+	at := len(r.shows) - 1
+	v := newVisit(&client{t: r.t, id: r.auditor.id + 1}, r, 0)
+	v.show, v.at = r.shows[at], at
+	o := v.op(cancelShow)
+	v.send(ctx, o, request{method: http.MethodPost, path: "/shows/" + r.shows[at].id + "/cancel"}, nil)
+	r.history.add(o)
+	if o.known() && !o.ok() {
+		r.t.found("the show could not be cancelled: %d %s", o.Status, o.Code)
+	}
+}
+
+// trouble does one fault after the other, from a schedule that is drawn from
+// the seed, until the load ends.
+func (r *round) trouble(ctx context.Context, n int) {
+	plan := rand.New(rand.NewPCG(r.t.seed, uint64(r.n)<<40|uint64(0xfff0+n)<<24))
+	kinds := r.t.schedule(plan, n == 0)
+	for i := 0; len(kinds) > 0; i++ {
+		kind := kinds[i%len(kinds)]
+		rng := rand.New(rand.NewPCG(plan.Uint64(), plan.Uint64()))
+		rest(ctx, r.t.cfg.calm/5+time.Duration(plan.Int64N(int64(r.t.cfg.calm))))
+		if ctx.Err() != nil {
+			return
+		}
+		e, err := r.t.house.Inflict(ctx, kind, rng)
+		if ctx.Err() != nil && e.Began.IsZero() {
+			return
+		}
+		if err != nil && ctx.Err() == nil {
+			r.t.found("the fault %q could not be done, or not be repaired: %v", kind, err)
+			return
+		}
+		r.mu.Lock()
+		r.events = append(r.events, e)
+		r.mu.Unlock()
+		r.t.happened(e)
+	}
+}
+
+// faults are those that happened in this round.
+func (r *round) faults() []cluster.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
