@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"reflect"
 	"strconv"
 
@@ -17,17 +16,6 @@ const (
 	catalogueAge    = "public, max-age=60"
 	availabilityAge = "public, max-age=5"
 )
-
-// body hashes what is sent. What only says how late it is is left out by the
-// caller.
-func bodyHash(body any) string {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return "" // then the answer fails too, and says why
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
-}
 
 func revisionTag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
 

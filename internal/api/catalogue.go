@@ -491,14 +491,14 @@ type knownFacets struct {
 	at   time.Time
 }
 
-// find counts what is not known any more, once for all who ask meanwhile. It
-// goes on when one of them leaves.
+// find counts what is not known any more, once for all who ask meanwhile, also
+// when the first of them leaves.
 func (c *facetsCache) find(ctx context.Context, organisation uuid.UUID, count func(context.Context, uuid.UUID) (facetsBody, error)) (knownFacets, error) {
 	name := organisation.String()
 	if known, ok := c.known.load(name); ok && time.Since(known.at) < facetsKept {
 		return known, nil
 	}
-	counted := c.asked.DoChan(name, func() (any, error) {
+	counted, err, _ := c.asked.Do(name, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), facetsTimeout)
 		defer cancel()
 		known := knownFacets{at: time.Now()}
@@ -508,12 +508,7 @@ func (c *facetsCache) find(ctx context.Context, organisation uuid.UUID, count fu
 		}
 		return known, err
 	})
-	select {
-	case done := <-counted:
-		return done.Val.(knownFacets), done.Err
-	case <-ctx.Done():
-		return knownFacets{}, ctx.Err()
-	}
+	return counted.(knownFacets), err
 }
 
 func (a *API) listFacets(ctx context.Context, call *Call, _ *struct{}) (*catalogueOutput[facetsBody], error) {

@@ -95,6 +95,11 @@ func TestAnOrganiserMakesAShowAndEverybodySeesIt(t *testing.T) {
 	if facets.field("cities.0.value") != "Wien" || facets.field("kinds.0.count") != 1.0 {
 		t.Errorf("facets: %s", facets.Body)
 	}
+	s.must("POST", "/shows", `{"event":{"kind":"festival","title":"Sommer"},"publish":true,"startsAt":"`+soon(time.Hour)+`","currency":"EUR",
+		"areas":[{"name":"Floor","capacity":250,"prices":[{"amount":500}]}]}`)
+	if own := s.must("GET", "/facets", ""); len(own.list("kinds")) != 2 || own.Header().Get("Age") != "" {
+		t.Errorf("the organiser is told old facets: %s", own.Body)
+	}
 
 	for _, step := range []struct{ verb, status string }{{"pause", "paused"}, {"pause", "paused"}, {"resume", "on_sale"}, {"cancel", "cancelled"}} {
 		s.must("POST", "/shows/"+show+"/"+step.verb, "")

@@ -344,7 +344,7 @@ func (a *API) listTicketKeys(_ context.Context, call *Call, _ *struct{}) (*catal
 			body.Keys = append(body.Keys, TicketKey(k))
 		}
 	}
-	return answer(call, `"`+bodyHash(body)+`"`, catalogueAge, body)
+	return answerHashed(call, "", catalogueAge, body)
 }
 
 type checkInInput struct {

@@ -81,6 +81,32 @@ func TestTheDeadlineOfABodyEndsWithTheBody(t *testing.T) {
 	}
 }
 
+// statuses records how often a status is written.
+type statuses struct {
+	*httptest.ResponseRecorder
+	written []int
+}
+
+func (s *statuses) WriteHeader(status int) {
+	s.written = append(s.written, status)
+	s.ResponseRecorder.WriteHeader(status)
+}
+
+// A handler's refusal is written by the door, and Huma has a status of its own
+// for a handler that hands it nothing.
+func TestARefusalIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, Options{})
+	d.fail = boxoffice.Refuse(boxoffice.CodeSeatAlreadyReserved, "Stalls-A-7 is held.")
+	r := httptest.NewRequest("POST", specimenPath, strings.NewReader(`{"name":"Ada"}`))
+	r.Header = http.Header{"Idempotency-Key": {goodKey}, "X-Mock-User-Id": {exampleID}}
+	w := &statuses{ResponseRecorder: httptest.NewRecorder()}
+	d.ServeHTTP(w, r)
+	if len(w.written) != 1 || w.written[0] != http.StatusConflict {
+		t.Errorf("statuses %v: %s", w.written, w.Body)
+	}
+}
+
 func TestABodyThatBreaksOffIsRefused(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t, Options{})

@@ -192,8 +192,8 @@ func TestBookingStates(t *testing.T) {
 		failed      anna release r1                  => ok r1
 		failed      system expire 9                  => ok
 		failed      staff giveback k1 amount=50      => ALREADY_REFUNDED
-		failed      gate desk p1 ok amount=200 ref=d1 => ok r1 k1 p1
-		failed      gate desk p1 ok amount=50 ref=d1 => ok r1 k1 p1
+		failed      gate desk p1 ok amount=200 ref=d1 => CONFLICT
+		failed      gate desk p1 ok amount=50 ref=d1 => CONFLICT
 
 		confirmed   gate settle p1 ok                => ok r1 k1 confirmed p1 succeeded
 		confirmed   gate settle p1 failed            => ok r1 k1 confirmed p1 succeeded
@@ -232,7 +232,7 @@ func TestBookingStates(t *testing.T) {
 		partly      anna release r1                  => RESERVATION_NOT_ACTIVE consumed k1
 		partly      system expire 9                  => ok
 		partly      staff giveback k1 amount=50      => ok p1/given k1 | confirmed 200-100 p1=succeeded:200-100 1=A1:void:100-50 2=A2:valid:100-50 p1/cancel:1=pending:50 p1/given=pending:50
-		partly      gate desk p1 ok amount=200 ref=d1 => ok r1 k1 p1 | cancelled 200-200 p1=succeeded:200-200 1=A1:void:100-100 2=A2:void:100-100 p1/cancel:1=pending:50 p1/gateway:d1=succeeded:150
+		partly      gate desk p1 ok amount=200 ref=d1 => CONFLICT
 		partly      gate desk p1 ok amount=50 ref=d1 => ok r1 k1 p1 | confirmed 200-100 p1=succeeded:200-100 1=A1:void:100-50 2=A2:valid:100-50 p1/cancel:1=pending:50 p1/gateway:d1=succeeded:50
 
 		used        gate settle p1 ok                => ok r1 k1 confirmed p1 succeeded
@@ -272,7 +272,7 @@ func TestBookingStates(t *testing.T) {
 		cancelled   anna release r1                  => RESERVATION_NOT_ACTIVE consumed k1
 		cancelled   system expire 9                  => ok
 		cancelled   staff giveback k1 amount=50      => ALREADY_REFUNDED
-		cancelled   gate desk p1 ok amount=200 ref=d1 => ok r1 k1 p1 | cancelled 200-200 p1=succeeded:200-200 1=A1:void:100-100 2=A2:void:100-100 p1/cancel:1,2=pending:100 p1/gateway:d1=succeeded:100
+		cancelled   gate desk p1 ok amount=200 ref=d1 => CONFLICT
 		cancelled   gate desk p1 ok amount=50 ref=d1 => ok r1 k1 p1 | cancelled 200-150 p1=succeeded:200-150 1=A1:void:100-75 2=A2:void:100-75 p1/cancel:1,2=pending:100 p1/gateway:d1=succeeded:50
 
 		abandoned   gate settle p1 ok                => ok r1 k1 cancelled p1 succeeded late refunded | cancelled 200-200 p1=succeeded:200-200 p1/unapplied=pending:200

@@ -432,6 +432,14 @@ func (c *RecordRefund) decide(b *batch) *Error {
 	if c.Status == RefundFailed {
 		return nil // nothing came of it
 	}
+	if c.AmountMinor > p.AmountMinor-p.RefundedMinor && slices.ContainsFunc(k.Refunds, func(f *Refund) bool {
+		return f.PaymentID == p.ID && f.Status == RefundPending
+	}) {
+		// It may be that refund, whose id there is not known here yet, or have
+		// come before it, and then the gateway will refuse that one. How it ends
+		// tells which.
+		return Refuse(CodeConflict, "A refund of this payment is under way, and both are more than was paid.")
+	}
 	// What was given back must have been taken. All of it buys nothing.
 	nothing := p.Status != PaymentSucceeded && c.AmountMinor >= p.AmountMinor
 	switch {
@@ -442,7 +450,7 @@ func (c *RecordRefund) decide(b *batch) *Error {
 	}
 	amount := min(c.AmountMinor, p.AmountMinor-p.RefundedMinor)
 	if amount <= 0 {
-		return nil // it is the refund that is being made here
+		return nil // all of it went back already
 	}
 	whole, live := amount == p.AmountMinor-p.RefundedMinor, k.live()
 	cause := "gateway:" + c.Ref

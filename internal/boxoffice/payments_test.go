@@ -749,9 +749,20 @@ func TestRecordRefund(t *testing.T) {
 			anna begin r1 p1               => ok r1: A1 until 15m for 100 k1 pending p1
 			anna cancel k1                 => ok r1 k1 cancelled p1
 			gate settle p1 ok              => ok r1 k1 cancelled p1 succeeded late refunded
+			gate desk p1 ok amount=100 ref=d1 => CONFLICT
+			book k1 cancelled 100-100 p1=succeeded:100-100 p1/unapplied=pending:100
+			gate refund p1/unapplied pending ref=d1 => ok p1/unapplied k1
 			gate desk p1 ok amount=100 ref=d1 => ok r1 k1 p1
-			  log nothing
-			book k1 cancelled 100-100 p1=succeeded:100-100 p1/unapplied=pending:100`,
+			book k1 cancelled 100-100 p1=succeeded:100-100 p1/unapplied=succeeded:100`,
+		"BeforeOurs": `
+			anna place r1 A1               => ok r1: A1 until 15m for 100
+			anna begin r1 p1               => ok r1: A1 until 15m for 100 k1 pending p1
+			anna cancel k1                 => ok r1 k1 cancelled p1
+			gate settle p1 ok              => ok r1 k1 cancelled p1 succeeded late refunded
+			gate desk p1 ok amount=60 ref=d1 => CONFLICT
+			gate refund p1/unapplied failed => ok p1/unapplied k1
+			gate desk p1 ok amount=60 ref=d1 => ok r1 k1 p1
+			book k1 cancelled 100-60 p1=succeeded:100-60 p1/gateway:d1=succeeded:60 p1/unapplied=failed:100`,
 		"OfAPaymentThatWasNeverHeardOf": `
 			anna place r1 A1 ttl=60        => ok r1: A1 until 1m for 100
 			anna begin r1 p1               => ok r1: A1 until 2m for 100 k1 pending p1

@@ -152,7 +152,7 @@ func (w *sendRefund) Work(ctx context.Context, job *river.Job[SendRefundArgs]) e
 // eventRetries is when the effect of a webhook is tried again that failed when
 // it came. After the last time the job is kept, discarded, where an operator
 // sees it and runs it again (River UI).
-var eventRetries = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute}
+var eventRetries = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour, 48 * time.Hour}
 
 // ApplyPaymentEventArgs ask to see to it that a webhook has its effect.
 type ApplyPaymentEventArgs struct {

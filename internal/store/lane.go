@@ -56,6 +56,7 @@ const transactionMax = 12 * time.Second
 type laneCommand struct {
 	boxoffice.Command
 	extraSeats []int32 // seats to lock, such as those of a block
+	replay     bool    // it was a replay already when its commit went unanswered
 }
 
 type laneCall = lanes.Call[*laneCommand, boxoffice.Outcome]
@@ -519,7 +520,7 @@ func (t *laneTx) answer() {
 	for _, sh := range t.shows {
 		for i, c := range sh.calls {
 			o := sh.outcomes[i]
-			if c.Unknown {
+			if c.Unknown && !c.Command.replay {
 				o.Replayed = false // it was this very call whose commit went unanswered
 			}
 			c.Answer(o, nil)
@@ -534,7 +535,10 @@ func (t *laneTx) unknown() {
 		return
 	}
 	for _, sh := range t.shows {
-		for _, c := range sh.calls {
+		for i, c := range sh.calls {
+			if !c.Unknown {
+				c.Command.replay = sh.outcomes[i].Replayed
+			}
 			c.Unknown = true
 		}
 	}

@@ -3,7 +3,9 @@ package store_test
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,5 +173,59 @@ func TestARowThatStaysLockedHoldsUpItsLaneNoLongerThanADeadline(t *testing.T) {
 	group.Wait()
 	if n := s.count(t, "select count(*) from reservations where status <> 'active'"); n != 0 {
 		t.Error(n, "were released")
+	}
+}
+
+// lastLine cuts a lane's line when the answer to its so-manieth message comes.
+type lastLine struct {
+	net.Conn
+	left *atomic.Int32 // messages until then; below 0: never
+}
+
+func (l lastLine) Write(p []byte) (int, error) {
+	l.left.Add(-1)
+	return l.Conn.Write(p)
+}
+
+func (l lastLine) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	if l.left.CompareAndSwap(0, -1) {
+		l.Close()
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+func TestAReplayIsOneAlsoWhenItsCommitGoesUnanswered(t *testing.T) {
+	t.Parallel()
+	var left, lines atomic.Int32
+	left.Store(-1)
+	s := openShop(t, fixture.Options{}, func(c *store.Config) {
+		c.Lanes.Lanes = 1
+		c.LaneDial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			lines.Add(1)
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return lastLine{conn, &left}, err
+		}
+	})
+	key := fixture.Key()
+	for i := range 2 {
+		if _, replayed, err := s.placeKeyed(t.Context(), &key, "a", 0, 0); err != nil || replayed != (i > 0) {
+			t.Fatal(replayed, err)
+		}
+	}
+	cut := 0
+	for messages := range int32(4) { // to lock, to load, to commit
+		before := lines.Load()
+		left.Store(messages + 1)
+		if _, replayed, err := s.placeKeyed(t.Context(), &key, "a", 0, 0); err != nil || !replayed {
+			t.Errorf("cut after %d: %v %v", messages+1, replayed, err)
+		}
+		if left.Swap(-1) < 0 && lines.Load() > before {
+			cut++
+		}
+	}
+	if cut < 2 {
+		t.Error("the line was cut", cut, "times")
 	}
 }

@@ -68,7 +68,7 @@ func coded(err error) error {
 			return &boxoffice.Error{Code: c.code, Detail: c.detail, Cause: err}
 		}
 	}
-	if away(err) || errors.Is(err, context.DeadlineExceeded) {
+	if away(err) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &pg) && pg.Code == "57014" { // statement_timeout
 		e := &boxoffice.Error{Code: boxoffice.CodeUnavailable, Detail: "The database cannot be reached. Retry with the same Idempotency-Key.", Cause: err}
 		e.Facts.Outcome = "unknown"
 		var connect *pgconn.ConnectError
