@@ -56,6 +56,9 @@ func (a *attempt) save(ctx context.Context, did *boxoffice.Changes, receipt *box
 		for i := range did.Log {
 			did.Log[i].Version = receipt.Version
 		}
+		for _, k := range did.Bookings {
+			k.ConfirmedVersion = receipt.Version // no booking comes here but to be confirmed
+		}
 	}
 	ends := make([]store.Ending, len(did.Ends))
 	for i, at := range did.Ends {
@@ -137,7 +140,7 @@ func (a *attempt) saveBookings(b *pgx.Batch, did *boxoffice.Changes) {
 	org := a.state.Terms.OrganisationID
 	for _, k := range did.Bookings {
 		b.Queue(sqlBook, a.show, k.ID, org, k.Reference, k.ReservationID, k.CustomerID, string(k.Status), k.Currency, k.TotalMinor,
-			k.CreatedAt, instant(k.ConfirmedAt))
+			k.CreatedAt, instant(k.ConfirmedAt), k.ConfirmedVersion)
 	}
 	for _, t := range did.Tickets {
 		b.Queue(sqlTicket, a.show, t.BookingID, t.N, t.ID, org, t.SeatNo, t.TicketType, t.PriceMinor, string(t.Status), t.IssuedAt)
