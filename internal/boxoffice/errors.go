@@ -58,6 +58,8 @@ const (
 	CodeShowNotOnSale         Code = "SHOW_NOT_ON_SALE"
 	CodeCapacityInUse         Code = "CAPACITY_IN_USE"
 	CodePlanInUse             Code = "PLAN_IN_USE"
+	CodePlacesAvailable       Code = "PLACES_AVAILABLE"
+	CodeOnWaitlist            Code = "ALREADY_ON_WAITLIST"
 	CodeConflict              Code = "CONFLICT"
 	CodeLockTimeout           Code = "LOCK_TIMEOUT"
 	CodeOverloaded            Code = "OVERLOADED"
@@ -104,6 +106,8 @@ var Codes = []CodeInfo{
 	{CodeShowNotOnSale, ClassConflict, "The show is not on sale", "The show is a draft, paused, cancelled or ended, or it is outside its sale window.", "Show the reason; salesStartAt says when to come back.", []string{"reason", "salesStartAt"}},
 	{CodeCapacityInUse, ClassConflict, "The capacity is in use", "The new capacity is lower than what is held and booked.", "Choose a capacity of at least inUse.", []string{"inUse"}},
 	{CodePlanInUse, ClassConflict, "Seats in use would vanish", "The new plan lacks a seat that is held, booked or blocked.", "Keep those seats in the plan.", []string{"seats"}},
+	{CodePlacesAvailable, ClassConflict, "The show is not sold out for this party", "Somebody wants to wait for places that are free.", "Hold them with POST /reservations.", []string{"available"}},
+	{CodeOnWaitlist, ClassConflict, "The customer is on this waitlist already", "The customer has an entry of the show's waitlist that waits, or has an offer.", "Read the entry that waitlistEntryId names; to wait for something else, leave it first.", []string{"waitlistEntryId"}},
 	{CodeConflict, ClassConflict, "The state of things forbids it", "Another thing has the same externalRef, or the show's state does not allow the change.", "detail says what stands in the way.", nil},
 	{CodeLockTimeout, ClassUnavailable, "The show was busy for too long", "The show's lock was not had in time. Nothing was done.", "Retry with back-off.", nil},
 	{CodeOverloaded, ClassUnavailable, "This instance sheds load", "More people want in than can be served now. Nothing was done.", "Retry with back-off, as Retry-After says.", nil},
@@ -183,6 +187,8 @@ type Facts struct {
 	MaxExpiresAt       *time.Time  `json:"maxExpiresAt,omitempty" doc:"The latest end this hold can have" example:"2026-11-27T20:30:00Z"`
 	Reason             string      `json:"reason,omitempty" doc:"Why the show is not on sale: draft, paused, cancelled, ended, before_sales, after_sales" example:"before_sales"`
 	SalesStartAt       *time.Time  `json:"salesStartAt,omitempty" doc:"When sales begin" example:"2026-12-01T10:00:00Z"`
+	Available          *int        `json:"available,omitempty" doc:"With PLACES_AVAILABLE: places of the wanted categories that are free" example:"3"`
+	WaitlistEntryID    *uuid.UUID  `json:"waitlistEntryId,omitempty" doc:"The customer's entry of the waitlist" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d67"`
 	InUse              *int        `json:"inUse,omitempty" doc:"Units held and booked" example:"40"`
 	Seats              []SeatRef   `json:"seats,omitempty" doc:"Seats in use that would vanish"`
 	Outcome            string      `json:"outcome,omitempty" enum:"none,unknown" doc:"With UNAVAILABLE: none: nothing was done; unknown: it may have been done, the same key tells" example:"none"`

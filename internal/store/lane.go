@@ -281,6 +281,7 @@ type laneShow struct {
 	found    bool
 	changed  time.Time // the last "now" that decided something here
 	def      int64
+	waiting  int // entries of the waitlist that wait
 	state    boxoffice.State
 	seats    map[int32]bool     // wanted
 	bookings map[uuid.UUID]bool // named; false: loaded
@@ -294,6 +295,10 @@ type laneShow struct {
 	ever     bool
 	limits   bool               // a command of the batch sets a limit per customer
 	overdue  map[uuid.UUID]bool // holders of wanted seats whose time is up
+	frees    bool               // a command of the batch may free places
+	joins    []string           // customers who want to wait
+	entries  map[uuid.UUID]bool // of the waitlist, named; false: asked for
+	step     int                // of loading the waitlist
 	outcomes []boxoffice.Outcome
 	did      *boxoffice.Changes
 }
@@ -349,6 +354,7 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 		return err
 	}
 	t.remember()
+	t.tellWaitlist()
 	t.answer()
 	return nil
 }
@@ -428,13 +434,15 @@ func (t *laneTx) lock(ctx context.Context) error {
 		for rows.Next() {
 			var id uuid.UUID
 			var version, def int64
+			var waiting int
 			var changed time.Time
-			if err := rows.Scan(&id, &version, &changed, &def); err != nil {
+			if err := rows.Scan(&id, &version, &changed, &def, &waiting); err != nil {
 				return err
 			}
 			i, _ := slices.BinarySearchFunc(t.shows, id, func(sh *laneShow, id uuid.UUID) int { return bytes.Compare(sh.id[:], id[:]) })
 			sh := t.shows[i]
 			sh.found, sh.state.Version, sh.changed, sh.def = true, version, changed, def
+			sh.waiting, sh.state.Waiting = waiting, waiting
 		}
 		return rows.Err()
 	})

@@ -153,7 +153,7 @@ func (s *Store) loadTerms(ctx context.Context, q querier, show uuid.UUID) (*boxo
 	var planID *uuid.UUID
 	err := q.QueryRow(ctx, sqlShowsTerms, show).Scan(&t.ShowID, &t.OrganisationID, &t.Definition, &t.Status, &t.StartsAt, &t.EndsAt,
 		&t.SalesStartAt, &t.SalesEndAt, &t.Currency, &t.HoldSeconds, &t.MaxHoldSeconds,
-		&t.MaxPlacesPerReservation, &t.MaxPlacesPerCustomer, &planID, &t.Cancellation)
+		&t.MaxPlacesPerReservation, &t.MaxPlacesPerCustomer, &planID, &t.Cancellation, &t.OfferSeconds)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such show.")
 	}

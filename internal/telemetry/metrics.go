@@ -26,6 +26,8 @@ type Metrics struct {
 
 	Holds *prometheus.CounterVec // outcome: see Hold
 
+	WaitlistEntries *prometheus.CounterVec // status: what entries of waitlists have become
+
 	LaneCommands *prometheus.HistogramVec // lane: commands in one transaction
 	LaneWait     *prometheus.HistogramVec // lane: from queueing until its transaction begins
 	LaneWork     *prometheus.HistogramVec // lane: a transaction, from begin to commit
@@ -81,6 +83,7 @@ func NewMetrics() *Metrics {
 		Room:           gauge("http_room", "Requests for a hold that may be worked on at once; more are answered OVERLOADED."),
 		Streams:        gauge("http_streams", "Open event streams."),
 		Holds:          counter("holds_total", "Requests for a hold, by outcome: placed, replayed or the code of the refusal.", "outcome"),
+		WaitlistEntries: counter("waitlist_entries_total", "Entries of waitlists, by what they have become: waiting, offered, accepted, declined, lapsed, left.", "status"),
 		LaneCommands:   histogram("lane_commands", "Commands in one transaction of a lane.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "lane"),
 		LaneWait:       histogram("lane_wait_seconds", "Time a command waits before its transaction begins.", seconds, "lane"),
 		LaneWork:       histogram("lane_work_seconds", "Time a transaction of a lane takes, commit included.", seconds, "lane"),
@@ -114,7 +117,7 @@ func NewMetrics() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.Holds,
+		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.Holds, m.WaitlistEntries,
 		m.LaneCommands, m.LaneWait, m.LaneWork, m.LaneQueued,
 		m.Jobs, m.JobSeconds, m.OldestSnapshot, m.ExpiryLag, m.ExpirySeconds, m.Swept,
 		m.Payments, m.LatePayments, m.Refunds, m.PaymentEvents, m.GatewayCalls, m.GatewaySeconds, m.CheckIns, m.Mails,
@@ -135,6 +138,11 @@ func (m *Metrics) Hold(replayed bool, err error) {
 		outcome = "replayed"
 	}
 	m.Holds.WithLabelValues(outcome).Inc()
+}
+
+// Waitlist counts an entry of a waitlist that has become something.
+func (m *Metrics) Waitlist(status boxoffice.WaitlistStatus) {
+	m.WaitlistEntries.WithLabelValues(string(status)).Inc()
 }
 
 // Payment counts a payment that has an outcome.
