@@ -13,10 +13,14 @@ import (
 // soldOut is a show all of whose places are bought: A1-A4 by one, the other
 // seats and the areas by others.
 const soldOut = `
-	booked x1 anna A1 A2
-	booked x2 bert A3 A4
-	booked x3 carl A5 A6 A7 A8 B1 B2 GA*10
-	booked x4 dora PIT*4
+	staff place r1 A1 A2 for=anna                      => ok r1: A1 A2 until 15m for 200
+	& staff place r2 A3 A4 for=bert                    => ok r2: A3 A4 until 15m for 200
+	& staff place r3 A5 A6 A7 A8 B1 B2 GA*10 for=carl  => ok r3: A5 A6 A7 A8 B1 B2 GA*10 until 15m for 1400
+	& staff place r4 PIT*4 for=dora                    => ok r4: PIT*4 until 15m for 160
+	staff confirm r1 p1 comp                           => ok r1 k1 confirmed
+	& staff confirm r2 p2 comp                         => ok r2 k2 confirmed
+	& staff confirm r3 p3 comp                         => ok r3 k3 confirmed
+	& staff confirm r4 p4 comp                         => ok r4 k4 confirmed
 `
 
 func TestWaitlist(t *testing.T) {
@@ -27,11 +31,11 @@ func TestWaitlist(t *testing.T) {
 			fred join w502 2       => ok w502 2 sold_out 0
 			gert join w503 2       => ok w503 3 sold_out 0
 			entry w501 waiting sold_out 0
-			staff cancel booking-x1 1 2 override => ok x1 booking-x1 cancelled
-			log 4.0 ticket.void staff staff x1 booking-x1 booking-x1.1 booking-x1.2 valid>void A1=a A2=a
-			log 4.1 booking.cancelled staff staff x1 booking-x1 confirmed>cancelled
-			log 5.0 reservation.created system waitlist r502 >active A1=h A2=h until 10m
-			tasks mail cancellation booking-x1 of [1 2]; mail offer w502
+			staff cancel k1 1 2 override => ok r1 k1 cancelled
+			log 12.0 ticket.void staff staff r1 k1 k1.1 k1.2 valid>void A1=a A2=a
+			log 12.1 booking.cancelled staff staff r1 k1 confirmed>cancelled
+			log 13.0 reservation.created system waitlist r502 >active A1=h A2=h until 10m
+			tasks mail cancellation k1 of [1 2]; mail offer w502
 			entry w501 waiting too_few_left 2
 			entry w502 offered A1 A2 until 10m
 			entry w503 waiting others_first 2
@@ -39,7 +43,7 @@ func TestWaitlist(t *testing.T) {
 		"an offer is a hold like any other, for the show's offer length, and is not extended": soldOut + `
 			staff amend offer=1200 => ok
 			emil join w501 1       => ok w501 1 sold_out 0
-			staff cancel booking-x1 1 override => ok x1 booking-x1 confirmed
+			staff cancel k1 1 override => ok r1 k1 confirmed
 			hold r501 active until 20m
 			at 1m
 			fred release r501      => NOT_FOUND
@@ -49,17 +53,17 @@ func TestWaitlist(t *testing.T) {
 			emil join w501 2       => ok w501 1 sold_out 0
 			fred join w502 1       => ok w502 2 sold_out 0
 			gert join w503 1       => ok w503 3 sold_out 0
-			staff cancel booking-x1 1 2 override => ok x1 booking-x1 cancelled
+			staff cancel k1 1 2 override => ok r1 k1 cancelled
 			at 10m
 			entry w501 lapsed
 			staff expire 500       => ok 1
 			entry w501 lapsed
-			entry w502 offered A1 until 20m
-			entry w503 offered A2 until 20m`,
+			entry w502 offered A2 until 20m  # of the two the first in the plan
+			entry w503 offered A1 until 20m`,
 		"an offer that was let go passes on at once, and its entry is over": soldOut + `
 			emil join w501 2       => ok w501 1 sold_out 0
 			fred join w502 2       => ok w502 2 sold_out 0
-			staff cancel booking-x1 1 2 override => ok x1 booking-x1 cancelled
+			staff cancel k1 1 2 override => ok r1 k1 cancelled
 			emil release r501      => ok r501
 			entry w501 declined
 			entry w502 offered A1 A2 until 10m
@@ -70,7 +74,7 @@ func TestWaitlist(t *testing.T) {
 		"what was bought is spent, whatever becomes of it": soldOut + `
 			emil join w501 1       => ok w501 1 sold_out 0
 			fred join w502 1       => ok w502 2 sold_out 0
-			staff cancel booking-x1 1 override => ok x1 booking-x1 confirmed
+			staff cancel k1 1 override => ok r1 k1 confirmed
 			emil begin r501 p501   => ok r501: A1 until 10m for 100 k501 pending p501
 			gate settle p501 ok    => ok r501 k501 confirmed p501 succeeded
 			entry w501 accepted
@@ -79,7 +83,7 @@ func TestWaitlist(t *testing.T) {
 			entry w502 offered A1 until 10m`,
 		"only a late payment still accepts an offer that has lapsed": soldOut + `
 			emil join w501 1       => ok w501 1 sold_out 0
-			staff cancel booking-x1 1 override => ok x1 booking-x1 confirmed
+			staff cancel k1 1 override => ok r1 k1 confirmed
 			emil begin r501 p501   => ok r501: A1 until 10m for 100 k501 pending p501
 			at 15m
 			staff expire 500       => ok 1
@@ -88,33 +92,33 @@ func TestWaitlist(t *testing.T) {
 			entry w501 accepted`,
 		"a late payment loses to those who waited when they were asked before": soldOut + `
 			fred join w502 1       => ok w502 1 sold_out 0
-			staff cancel booking-x1 1 override => ok x1 booking-x1 confirmed
+			staff cancel k1 1 override => ok r1 k1 confirmed
 			fred begin r502 p502   => ok r502: A1 until 10m for 100 k502 pending p502
 			gert join w503 1       => ok w503 1 sold_out 0
 			at 15m
 			staff expire 500       => ok 1
 			entry w503 offered A1 until 25m
-			gate settle p502 ok    => ok r502 k502 expired p502 succeeded late refunded
+			gate settle p502 ok    => ok r502 k502 failed p502 succeeded late refunded
 			entry w502 lapsed`,
 		"nobody gets between those who wait and what becomes free": soldOut + `
 			emil join w501 1       => ok w501 1 sold_out 0
-			staff cancel booking-x1 1 override => ok x1 booking-x1 confirmed
-			& hans place r1 A1     => SEAT_ALREADY_RESERVED A1=held
+			staff cancel k1 1 override => ok r1 k1 confirmed
+			& hans place r9 A1     => SEAT_ALREADY_RESERVED A1=held
 			entry w501 offered A1 until 10m
 			fred join w502 1       => ok w502 1 sold_out 0
 			at 10m                 # no job has run
-			hans place r2 A1       => SEAT_ALREADY_RESERVED A1=held
+			hans place r8 A1       => SEAT_ALREADY_RESERVED A1=held
 			entry w501 lapsed
 			entry w502 offered A1 until 20m`,
 		"what nobody who waits can use is on sale to everybody": soldOut + `
 			emil join w501 2       => ok w501 1 sold_out 0
-			staff cancel booking-x1 1 override => ok x1 booking-x1 confirmed
+			staff cancel k1 1 override => ok r1 k1 confirmed
 			entry w501 waiting too_few_left 1
-			hans place r1 A1       => ok r1: A1 until 15m for 100`,
+			hans place r9 A1       => ok r9: A1 until 15m for 100`,
 		"places are found in the wanted categories, in their order": soldOut + `
 			emil join w501 2 box,floor  => ok w501 1 sold_out 0
 			fred join w502 1 stalls     => ok w502 2 sold_out 0
-			staff cancel booking-x4 override => ok x4 booking-x4 cancelled
+			staff cancel k4 override => ok r4 k4 cancelled
 			entry w501 offered PIT*2 until 10m
 			entry w502 waiting sold_out 0
 			gert join w503 3 floor      => ok w503 2 too_few_left 2
@@ -122,14 +126,14 @@ func TestWaitlist(t *testing.T) {
 		"seats side by side are preferred to the first ones, and those apart to none": soldOut + `
 			emil join w501 2       => ok w501 1 sold_out 0
 			fred join w502 2       => ok w502 2 sold_out 0
-			staff cancel booking-x3 1 3 4 override => ok x3 booking-x3 confirmed
+			staff cancel k3 1 3 4 override => ok r3 k3 confirmed
 			entry w501 offered A7 A8 until 10m
-			entry w502 waiting too_few_left 3
-			staff cancel booking-x2 1 override => ok x2 booking-x2 confirmed
+			entry w502 waiting others_first 3
+			staff cancel k2 1 override => ok r2 k2 confirmed
 			entry w502 offered A3 A5 until 10m`,
 		"a party is not split between seats and standing places": soldOut + `
 			emil join w501 2       => ok w501 1 sold_out 0
-			staff cancel booking-x1 1 override => ok x1 booking-x1 confirmed
+			staff cancel k1 1 override => ok r1 k1 confirmed
 			staff capacity PIT 5   => ok
 			entry w501 waiting apart 2`,
 		"whatever frees places serves the waitlist": soldOut + `
@@ -137,8 +141,9 @@ func TestWaitlist(t *testing.T) {
 			staff capacity PIT 5   => ok
 			entry w501 offered PIT*1 until 10m
 			fred join w502 1 stalls => ok w502 1 sold_out 0
-			staff cancel booking-x1 1 override => ok x1 booking-x1 confirmed
+			staff cancel k1 1 override => ok r1 k1 confirmed
 			entry w502 offered A1 until 10m
+			at 1m
 			gert join w503 1 stalls => ok w503 1 sold_out 0
 			fred change r502 -A1 +A1:child => ok r502: A1:child until 10m for 50
 			entry w503 waiting sold_out 0
@@ -146,7 +151,7 @@ func TestWaitlist(t *testing.T) {
 			fred release r502      => ok r502
 			entry w503 waiting not_on_sale 0
 			staff resume           => ok
-			entry w503 offered A1 until 10m`,
+			entry w503 offered A1 until 11m`,
 		"a block that is taken off serves the waitlist": `
 			staff block b1 A1 A2   => ok b1 2
 			booked x2 bert A3 A4 A5 A6 A7 A8 B1 B2 GA*10 PIT*4
@@ -162,13 +167,13 @@ func TestWaitlist(t *testing.T) {
 			emil join w501 1       => PLACES_AVAILABLE available=1
 			emil join w501 1 box   => ok w501 1 sold_out 0
 			fred join w502 2       => ok w502 2 too_few_left 1
-			hans place r1 A1       => ok r1: A1 until 15m for 100
+			hans place r9 A1       => ok r9: A1 until 15m for 100
 			at 15m                 # free, though nothing has tidied it up
 			gert join w503 1       => PLACES_AVAILABLE available=1`,
 		"a customer waits once": soldOut + `
 			emil join w501 1       => ok w501 1 sold_out 0
 			emil join w502 2       => ALREADY_ON_WAITLIST w501
-			staff cancel booking-x1 1 override => ok x1 booking-x1 confirmed
+			staff cancel k1 1 override => ok r1 k1 confirmed
 			emil join w503 1       => ALREADY_ON_WAITLIST w501
 			fred join w504 1       => ok w504 1 sold_out 0
 			at 10m                 # the offer is over, and passes on before emil is back in line
@@ -185,14 +190,15 @@ func TestWaitlist(t *testing.T) {
 			staff pause            => ok
 			emil join w501 1       => SHOW_NOT_ON_SALE paused`,
 		"a customer who has all they may is passed over": soldOut + `
-			staff amend perCustomer=2 => ok
-			emil join w501 1       => ok w501 1 sold_out 0
+			carl join w501 1       => ok w501 1 sold_out 0
 			fred join w502 1       => ok w502 2 sold_out 0
-			anna join w503 1       => CUSTOMER_LIMIT_REACHED limit=2 held=2
-			booked x9 emil A1 A2   # by the telephone
-			staff cancel booking-x2 1 override => ok x2 booking-x2 confirmed
+			staff amend perCustomer=16 => ok
+			staff cancel k2 1 override => ok r2 k2 confirmed
 			entry w501 waiting customer_limit 1
-			entry w502 offered A3 until 10m`,
+			entry w502 offered A3 until 10m
+			carl join w503 1       => ALREADY_ON_WAITLIST w501
+			carl leave w501        => ok w501
+			carl join w503 1       => CUSTOMER_LIMIT_REACHED limit=16 held=16`,
 		"a show that sells no more closes its waitlist": soldOut + `
 			emil join w501 1       => ok w501 1 sold_out 0
 			staff cancel           => ok
