@@ -46,7 +46,7 @@ type Notice struct {
 	Until time.Time // of an offer: when it ends
 
 	BookingURL string // where the booking is seen
-	OfferURL   string // where the offer is bought
+	OfferURL   string // where the offer is bought; only in an offer
 	TicketsURL string // where the tickets are; only in a confirmation or reminder
 }
 

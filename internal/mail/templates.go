@@ -240,7 +240,10 @@ func (t *Templates) view(n Notice, tag language.Tag) (*view, error) {
 		Kind: n.Kind, Locale: tag.String(), Dir: "ltr", words: t.words[tag],
 		Count: len(n.Items), Paid: n.TotalMinor > 0, Refunded: n.RefundMinor > 0,
 		Partly: n.RefundMinor > 0 && n.RefundMinor < n.TotalMinor, ShowCancelled: n.ShowCancelled,
-		BookingURL: n.BookingURL, OfferURL: n.OfferURL,
+		BookingURL: n.BookingURL,
+	}
+	if n.Kind == Offer {
+		v.OfferURL = n.OfferURL
 	}
 	if n.Kind == Confirmation || n.Kind == Reminder { // else they are of no use any more
 		v.TicketsURL = n.TicketsURL
