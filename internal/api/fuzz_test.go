@@ -46,7 +46,7 @@ type house struct {
 	staged     map[string]staging  // what an operation works on, by its id
 	rows       []int64             // how much there was after the last input
 	documents  map[string][]string // examples of plans, by format
-	full       uuid.UUID // a show that is sold out; zero: not made yet
+	full       uuid.UUID           // a show that is sold out; zero: not made yet
 }
 
 // operation is one of the OpenAPI document.

@@ -155,8 +155,8 @@ func TestAWaitlistIsForCustomersOfTheShow(t *testing.T) {
 	s.must("POST", "/reservations", `{"showId":"`+show.ID.String()+`","customerId":"crowd","areas":[{"areaId":"`+show.Areas[0].ID.String()+`","quantity":6}]}`)
 	me := as(uuid.NewString())
 	for body, want := range map[string]string{
-		waiting(6): "TOO_MANY_SEATS",
-		waiting(5, `,"categories":["Front"]`): "VALIDATION_ERROR",
+		waiting(6):                                         "TOO_MANY_SEATS",
+		waiting(5, `,"categories":["Front"]`):              "VALIDATION_ERROR",
 		waiting(1, `,"categories":["Upper circle"]`):       "VALIDATION_ERROR",
 		waiting(1, `,"customerId":"somebody-else"`):        "FORBIDDEN",
 		`{"partySize":1,"buyer":{"name":"A","email":"a"}}`: "VALIDATION_ERROR",

@@ -189,7 +189,7 @@ type Changes struct {
 	Payments     []*Payment
 	Refunds      []*Refund
 	Tickets      []*Ticket
-	Scans        []*Scan // new, and those that a later upload proved wrong
+	Scans        []*Scan          // new, and those that a later upload proved wrong
 	Entries      []*WaitlistEntry // new rows or changed ones, those that are over first
 	Waiters      []WaitlistBuyer
 	Waiting      int           // entries that wait

@@ -35,8 +35,8 @@ const (
 type WaitlistEntry struct {
 	ID            uuid.UUID
 	CustomerID    string
-	No            int64 // the show's version that it came with: the lower, the earlier
-	PartySize     int   // 1…
+	No            int64    // the show's version that it came with: the lower, the earlier
+	PartySize     int      // 1…
 	Categories    []string // wanted ones, the best first; nil: any
 	Status        WaitlistStatus
 	JoinedAt      time.Time

@@ -285,7 +285,7 @@ func TestNeighbours(t *testing.T) {
 		plan *PlanIndex
 		want string
 	}{
-		"by the document when it has no positions":  {row(-1, -1, -1), "1 2 -1"},
+		"by the document when it has no positions":   {row(-1, -1, -1), "1 2 -1"},
 		"by position, whatever the document's order": {row(40, 0, 20), "-1 2 0"},
 		"an aisle parts them":                        {row(0, 20, 40, 100, 120), "1 2 -1 4 -1"},
 		"alone":                                      {row(7), "-1"},

@@ -120,7 +120,7 @@ func (s *Store) createShow(ctx context.Context, tx pgx.Tx, n NewShow) (CreatedSh
 		HoldSeconds: n.HoldSeconds, MaxHoldSeconds: n.MaxHoldSeconds,
 		MaxPlacesPerReservation: n.MaxPlacesPerReservation, MaxPlacesPerCustomer: n.MaxPlacesPerCustomer,
 		OfferSeconds: n.OfferSeconds,
-		Prices: map[boxoffice.PriceKey]int64{},
+		Prices:       map[boxoffice.PriceKey]int64{},
 	}
 	show := &newShow{tx: tx, n: &n, terms: t}
 	var err error
@@ -454,7 +454,7 @@ type ShowAmendment struct {
 	HoldSeconds             *int
 	MaxHoldSeconds          *int
 	MaxPlacesPerReservation *int
-	MaxPlacesPerCustomer    *int    // 0: no limit
+	MaxPlacesPerCustomer    *int // 0: no limit
 	OfferSeconds            *int
 	Prices                  []Price // all of them
 	PlanID                  *uuid.UUID

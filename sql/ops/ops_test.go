@@ -41,7 +41,7 @@ type night struct {
 	gala gala
 	// A show that is sold out, and who waits for it: one bought what was
 	// offered, one has an offer, one waits, one left.
-	full                        fixture.Made
+	full                         fixture.Made
 	bought, asked, waits, leaver *store.WaitlistView
 }
 
