@@ -191,10 +191,10 @@ func (c *JoinWaitlist) decide(b *batch) *Error {
 		ID: c.ID, CustomerID: c.CustomerID, No: b.did.Version + 1, PartySize: c.PartySize, Categories: c.Categories,
 		Status: WaitlistWaiting, JoinedAt: b.Now,
 	}
+	b.queue = append(b.waiting(), e) // the last of them
 	b.Waitlist[e.ID] = e
 	b.changeEntry(e)
 	b.did.Waiters = append(b.did.Waiters, WaitlistBuyer{e.ID, e.CustomerID, c.Buyer})
-	b.queue = append(b.queue, e) // the last of them
 	b.Waiting++
 	b.logEntry(e, WaitlistJoined, "", b.reason())
 	b.out.ID, b.out.Count = e.ID, b.Waiting

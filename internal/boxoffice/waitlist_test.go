@@ -60,6 +60,12 @@ func TestWaitlist(t *testing.T) {
 			entry w501 lapsed
 			entry w502 offered A2 until 20m  # of the two the first in the plan
 			entry w503 offered A1 until 20m`,
+		"who joins is behind those who waited, also within one batch": soldOut + `
+			emil join w501 1       => ok w501 1 sold_out 0
+			fred join w502 1       => ok w502 2 sold_out 0
+			& staff cancel k1 1 override => ok r1 k1 confirmed
+			entry w501 offered A1 until 10m
+			entry w502 waiting others_first 1`,
 		"an offer that was let go passes on at once, and its entry is over": soldOut + `
 			emil join w501 2       => ok w501 1 sold_out 0
 			fred join w502 2       => ok w502 2 sold_out 0
@@ -222,7 +228,7 @@ func TestNobodyWaitsForWhatTheyCouldHave(t *testing.T) {
 		for i := range 60 {
 			who := rapid.SampledFrom(customers).Draw(t, "who")
 			cmd := Command{Actor: Actor{CustomerID: who, Name: who}}
-			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
 				hold := id(fmt.Sprint("r", i))
 				n := rapid.IntRange(0, len(seatNames)-3).Draw(t, "seat")
@@ -243,6 +249,12 @@ func TestNobodyWaitsForWhatTheyCouldHave(t *testing.T) {
 				cmd.Actor = Actor{Staff: true, Name: "staff"}
 				cmd.Do = &ReleaseReservation{ID: rapid.SampledFrom(holds).Draw(t, "hold")}
 			case 5:
+				if len(entries) == 0 {
+					continue
+				}
+				cmd.Actor = Actor{Staff: true, Name: "staff"}
+				cmd.Do = &LeaveWaitlist{ID: rapid.SampledFrom(entries).Draw(t, "entry")}
+			case 6:
 				now = now.Add(time.Duration(rapid.SampledFrom([]int64{1, 300, 600, 900}).Draw(t, "later")) * time.Second)
 				cmd.Actor, cmd.Do = Actor{Staff: true, Name: "staff"}, &ExpireReservations{Limit: 500, Reason: ReasonExpired}
 			}

@@ -67,6 +67,13 @@ func (t *laneTx) loadWaitlist(b *pgx.Batch) {
 				shows, entries = append(shows, sh.id), append(entries, id)
 			}
 		}
+	}
+	// Who comes next is read when all that may become free is here.
+	more := b.Len()+len(entries) > 0
+	for _, sh := range t.shows {
+		if sh.state.Terms == nil {
+			continue
+		}
 		switch sh.step {
 		case waitlistUnknown:
 			sh.step = waitlistLoaded
@@ -82,6 +89,9 @@ func (t *laneTx) loadWaitlist(b *pgx.Batch) {
 				customerShows, customers = append(customerShows, sh.id), append(customers, c)
 			}
 		case waitlistPlaces:
+			if more {
+				break
+			}
 			sh.step = waitlistLoaded
 			if sh.waiting > 0 {
 				spare := 0

@@ -287,3 +287,113 @@ func TestALongWaitlistIsServed(t *testing.T) {
 	}
 	r.proven(t)
 }
+
+// An offer passes on when its entry leaves, too, and when a place of it is
+// given back.
+func TestLeavingPassesAnOfferOn(t *testing.T) {
+	t.Parallel()
+	r := newRush(t, 1)
+	s := r.stores[0]
+	show := fixture.Show(t, s, offersOf(600, 2, 0))
+	hold, _, err := s.PlaceReservation(t.Context(), waiter("ann"), new(fixture.Key()), store.PlaceRequest{
+		ShowID: show.ID, CustomerID: "ann", Seats: []store.SeatRef{{ID: show.Seats[0].ID}, {ID: show.Seats[1].ID}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second, third := join(t, s, show.ID, "first", 2), join(t, s, show.ID, "second", 2), join(t, s, show.ID, "third", 1)
+	if _, _, err := s.ReleaseReservation(t.Context(), waiter("ann"), new(fixture.Key()), hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	key := fixture.Key()
+	version, _, err := s.LeaveWaitlist(t.Context(), waiter("first"), &key, first.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, replayed, err := s.LeaveWaitlist(t.Context(), waiter("first"), &key, first.ID); err != nil || !replayed || again != version {
+		t.Error("a replay:", again, replayed, err)
+	}
+	offer := entry(t, s, second.ID)
+	if v := entry(t, s, first.ID); v.Status != boxoffice.WaitlistDeclined || offer.Status != boxoffice.WaitlistOffered {
+		t.Fatalf("the first is %s, the second %s", v.Status, offer.Status)
+	}
+	if _, _, err := s.ChangeReservation(t.Context(), waiter("second"), new(fixture.Key()), offer.ReservationID, store.ChangeRequest{
+		RemoveSeats: []store.SeatRef{{ID: show.Seats[1].ID}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if v := entry(t, s, third.ID); v.Status != boxoffice.WaitlistOffered {
+		t.Errorf("the third is %s", v.Status)
+	}
+	r.proven(t)
+}
+
+// Whatever makes places free serves the waitlist in its own transaction.
+func TestWhateverFreesPlacesServesTheWaitlist(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	staff := boxoffice.Actor{Staff: true, Name: "key:test"}
+	org := boxoffice.DefaultOrganisationID
+	seats := func(show fixture.Made, list ...int) (refs []store.SeatRef) {
+		for _, i := range list {
+			refs = append(refs, store.SeatRef{ID: show.Seats[i].ID})
+		}
+		return refs
+	}
+	r := newRush(t, 1)
+	s := r.stores[0]
+	for name, free := range map[string]func(t *testing.T, show fixture.Made, hold *store.ReservationView) error{
+		"a block that is taken off": func(t *testing.T, show fixture.Made, _ *store.ReservationView) error {
+			_, err := s.UnblockSeats(ctx, staff, new(fixture.Key()), org, show.ID, uuid.Nil, seats(show, 1))
+			return err
+		},
+		"a larger capacity": func(t *testing.T, show fixture.Made, _ *store.ReservationView) error {
+			_, err := s.SetAreaCapacity(ctx, staff, new(fixture.Key()), org, show.ID, show.Areas[0].ID, 2)
+			return err
+		},
+		"a larger plan": func(t *testing.T, show fixture.Made, _ *store.ReservationView) error {
+			plan := fixture.Plan(t, s, show.HallID, fixture.Options{Seats: 4, Floor: 1})
+			_, err := s.AmendShow(ctx, staff, new(fixture.Key()), org, show.ID, store.ShowAmendment{PlanID: &plan})
+			return err
+		},
+		"a cancelled booking": func(t *testing.T, show fixture.Made, hold *store.ReservationView) error {
+			k, err := s.ConfirmReservation(ctx, staff, new(fixture.Key()), hold.ID, store.ConfirmRequest{Method: "comp"})
+			if err == nil {
+				_, err = s.CancelBooking(ctx, staff, new(fixture.Key()), k.BookingID, store.CancelRequest{Override: true, Reason: boxoffice.ReasonStaff})
+			}
+			return err
+		},
+		"a sale that goes on": func(t *testing.T, show fixture.Made, hold *store.ReservationView) error {
+			pause, resume := boxoffice.SetShowStatus{Verb: boxoffice.PauseShow}, boxoffice.SetShowStatus{Verb: boxoffice.ResumeShow}
+			_, err := s.SetShowStatus(ctx, staff, new(fixture.Key()), org, show.ID, pause)
+			if err == nil {
+				_, _, err = s.ReleaseReservation(ctx, waiter("ann"), new(fixture.Key()), hold.ID)
+			}
+			if err == nil {
+				_, err = s.SetShowStatus(ctx, staff, new(fixture.Key()), org, show.ID, resume)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			show := fixture.Show(t, s, offersOf(600, 2, 1))
+			if _, err := s.BlockSeats(ctx, staff, new(fixture.Key()), org, show.ID, seats(show, 1), "camera"); err != nil {
+				t.Fatal(err)
+			}
+			hold, _, err := s.PlaceReservation(ctx, waiter("ann"), new(fixture.Key()), store.PlaceRequest{
+				ShowID: show.ID, CustomerID: "ann", Seats: seats(show, 0), Areas: []store.AreaRef{{ID: show.Areas[0].ID, Quantity: 1}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := join(t, s, show.ID, "waits", 1)
+			if err := free(t, show, hold); err != nil {
+				t.Fatal(err)
+			}
+			if v := entry(t, s, e.ID); v.Status != boxoffice.WaitlistOffered {
+				t.Errorf("it is %s: %s", v.Status, v.Why)
+			}
+		})
+	}
+	r.proven(t)
+}
