@@ -180,6 +180,7 @@ func showBody(l *store.ShowListing, staff bool) Show {
 		SalesStartAt: inUTC(l.SalesStartAt), SalesEndAt: inUTC(l.SalesEndAt), SaleOpen: l.OnSale(l.Now) == nil,
 		Prices:       make([]ShowPrice, len(l.PriceList)),
 		Availability: ShowAvailability{l.Availability.Available, l.Availability.Capacity, l.Availability.AsOf.UTC()},
+		Queue:        ShowQueue{l.QueueOpen},
 		Cancellation: l.Facts.Cancellation, TestMode: l.Facts.TestMode, ExternalRef: l.Facts.ExternalRef,
 	}
 	for i, p := range l.PriceList {
@@ -462,6 +463,7 @@ type amendShowInput struct {
 		MaxPlacesPerReservation amended[int]                     `json:"maxPlacesPerReservation,omitzero" minimum:"1" maximum:"10000" doc:"Places in one reservation; holds that exist stay" example:"5"`
 		MaxPlacesPerCustomer    amended[int]                     `json:"maxPlacesPerCustomer,omitzero" minimum:"1" maximum:"1000000" nullable:"true" doc:"Places of one customer in this show; null: no limit" example:"10"`
 		Prices                  amended[[]PriceFields]           `json:"prices,omitzero" minItems:"1" maxItems:"2000" doc:"All prices; they replace those that were"`
+		Queue                   amended[*QueueFields]            `json:"queue,omitzero" doc:"Settings of the waiting room; those that are left out stay"`
 		PlanID                  amended[uuid.UUID]               `json:"planId,omitzero" format:"uuid" doc:"Another version of the hall's plan" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d73"`
 		Language                amended[string]                  `json:"language,omitzero" maxLength:"35" nullable:"true" doc:"BCP 47 tag; null: the event's" example:"de"`
 		Format                  amended[[]string]                `json:"format,omitzero" maxItems:"20" maxLength:"50" doc:"imax, 3d, dubbed and the like" example:"[\"imax\"]"`
@@ -502,6 +504,7 @@ func (a *API) amendShow(ctx context.Context, call *Call, in *amendShowInput) (*c
 	if b.MaxPlacesPerCustomer.given {
 		change.MaxPlacesPerCustomer = &b.MaxPlacesPerCustomer.value // null is 0: no limit
 	}
+	change.Queue = b.Queue.value.change()
 	if b.Prices.given {
 		change.Prices = priceList(b.Prices.value)
 	}

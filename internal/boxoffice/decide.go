@@ -87,6 +87,7 @@ type State struct {
 	Receipts     map[KeyID]Remembered
 	EverHeld     bool                   // the show had a hold before
 	Bookings     map[uuid.UUID]*Booking // named, and those of every reservation here that has one; whole, or of those that only [CheckIn]s name the head and their tickets
+	Admissions   map[int64]*Admission   // named by passes; their last holds are among Reservations
 	Scans        map[uuid.UUID]*Scan    // named, and those that first admitted a ticket here that somebody checks in
 }
 
@@ -179,6 +180,7 @@ type Changes struct {
 	Refunds      []*Refund
 	Tickets      []*Ticket
 	Scans        []*Scan // new, and those that a later upload proved wrong
+	Admissions   []*Admission
 	Tasks        []Task
 	Hurried      []uuid.UUID // payments whose gateway should be asked at once
 	Ends         []time.Time // instants at which new or extended holds end, each once

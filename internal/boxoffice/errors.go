@@ -59,6 +59,9 @@ const (
 	CodeCapacityInUse         Code = "CAPACITY_IN_USE"
 	CodePlanInUse             Code = "PLAN_IN_USE"
 	CodeConflict              Code = "CONFLICT"
+	CodeQueueTokenRequired    Code = "QUEUE_TOKEN_REQUIRED"
+	CodeQueueTokenExpired     Code = "QUEUE_TOKEN_EXPIRED"
+	CodeQueueTokenInvalid     Code = "QUEUE_TOKEN_INVALID"
 	CodeLockTimeout           Code = "LOCK_TIMEOUT"
 	CodeOverloaded            Code = "OVERLOADED"
 	CodeUnavailable           Code = "UNAVAILABLE"
@@ -105,6 +108,9 @@ var Codes = []CodeInfo{
 	{CodeCapacityInUse, ClassConflict, "The capacity is in use", "The new capacity is lower than what is held and booked.", "Choose a capacity of at least inUse.", []string{"inUse"}},
 	{CodePlanInUse, ClassConflict, "Seats in use would vanish", "The new plan lacks a seat that is held, booked or blocked.", "Keep those seats in the plan.", []string{"seats"}},
 	{CodeConflict, ClassConflict, "The state of things forbids it", "Another thing has the same externalRef, or the show's state does not allow the change.", "detail says what stands in the way.", nil},
+	{CodeQueueTokenRequired, ClassDenied, "The waiting room is open", "So many people want to buy that they take turns, and the request has no X-Queue-Token.", "Join the queue at queueUrl.", []string{"queueUrl"}},
+	{CodeQueueTokenExpired, ClassDenied, "The turn is over", "The queue token was not used in time, or its session is over.", "Join the queue again, at queueUrl: who missed a turn may come back once.", []string{"queueUrl"}},
+	{CodeQueueTokenInvalid, ClassDenied, "The queue token does not admit to this", "The queue token is another show's or customer's, or is used up: something is held or was bought with it.", "Send one's own token; give back what is held with it first; or join the queue again, at queueUrl.", []string{"queueUrl"}},
 	{CodeLockTimeout, ClassUnavailable, "The show was busy for too long", "The show's lock was not had in time. Nothing was done.", "Retry with back-off.", nil},
 	{CodeOverloaded, ClassUnavailable, "This instance sheds load", "More people want in than can be served now. Nothing was done.", "Retry with back-off, as Retry-After says.", nil},
 	{CodeUnavailable, ClassUnavailable, "The database is away", "The database cannot be reached or is failing over. outcome says whether the request may have been carried out.", "Retry with the same Idempotency-Key.", []string{"outcome"}},
@@ -185,6 +191,7 @@ type Facts struct {
 	SalesStartAt       *time.Time  `json:"salesStartAt,omitempty" doc:"When sales begin" example:"2026-12-01T10:00:00Z"`
 	InUse              *int        `json:"inUse,omitempty" doc:"Units held and booked" example:"40"`
 	Seats              []SeatRef   `json:"seats,omitempty" doc:"Seats in use that would vanish"`
+	QueueURL           string      `json:"queueUrl,omitempty" format:"uri-reference" doc:"With QUEUE_TOKEN_…: where to join the queue, by POST" example:"/api/v1/shows/0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60/queue"`
 	Outcome            string      `json:"outcome,omitempty" enum:"none,unknown" doc:"With UNAVAILABLE: none: nothing was done; unknown: it may have been done, the same key tells" example:"none"`
 }
 
