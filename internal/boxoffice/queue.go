@@ -161,24 +161,26 @@ type QueueHead struct {
 }
 
 // Call uses up what the rate allows from Since until now, and what was given
-// back, for at most want people, and returns for how many. What nobody wanted
-// is not saved up: a crowd that comes later must not rush in. A clock that went
-// back allows nothing until it is where it was.
+// back, for at most want people, and returns for how many. Of what nobody wanted
+// one turn is saved up, for who comes next; more would let a crowd that comes
+// later rush in. A clock that went back allows nothing until it is where it was.
 func (h *QueueHead) Call(now time.Time, perMinute int, want int64) int64 {
 	if now.Before(h.Since) {
 		now = h.Since
 	}
 	rate := int64(perMinute)
-	most := queueCatchUp + time.Minute/time.Duration(rate)
 	from := h.Since
-	if now.Sub(from) > most {
+	if most := queueCatchUp + time.Minute/time.Duration(rate); now.Sub(from) > most {
 		from = now.Add(-most)
 	}
 	due := int64(now.Sub(from)) * rate / int64(time.Minute)
-	h.Since = from.Add(time.Duration(due * int64(time.Minute) / rate))
 	turns := min(due+h.Freed, want)
-	h.Freed = 0
-	return max(turns, 0)
+	spent := max(min(due, turns), due-1)
+	h.Since = from.Add(time.Duration(spent * int64(time.Minute) / rate))
+	if h.Freed -= max(0, turns-due); h.Joined == h.Head+turns {
+		h.Freed = 0 // there is nobody to pass it on to, not even somebody who is to be drawn
+	}
+	return turns
 }
 
 // Stand is Call for a waiting room that must not move: what was given back

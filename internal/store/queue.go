@@ -48,25 +48,25 @@ var (
 // QueueView is a queue entry as its customer sees it, at one instant. It is
 // also the receipt of joining, and has nothing personal in its JSON.
 type QueueView struct {
-	EntryID       uuid.UUID             `json:"id"`
-	ShowID        uuid.UUID             `json:"s"`
+	EntryID       uuid.UUID             `json:"entry"`
+	ShowID        uuid.UUID             `json:"show"`
 	CustomerID    string                `json:"-"`
-	Number        int64                 `json:"n"`
-	Round         int                   `json:"r"`
-	KeyHash       string                `json:"k"` // of the round's draw
-	JoinedAt      time.Time             `json:"j"`
-	Status        boxoffice.QueueStatus `json:"st"`
-	Position      int64                 `json:"p,omitempty"` // 0: not known yet, or not waiting
-	Wait          time.Duration         `json:"w,omitempty"` // about, until Position is called; 0 when that is 0
-	Turn          int                   `json:"t,omitempty"` // of the admission; 0: there was none
-	AdmittedAt    time.Time             `json:"a,omitzero"`
-	LapsesAt      time.Time             `json:"l,omitzero"`
-	SessionEndsAt time.Time             `json:"e,omitzero"` // zero: the turn was not used
-	ReturnUntil   time.Time             `json:"u,omitzero"` // until when who missed the turn may come back
-	Open          bool                  `json:"o"`
-	State         string                `json:"x,omitempty"` // why the room does not move, or is closed; see [boxoffice.Terms.QueueState]
-	Waiting       int64                 `json:"m"`           // entries that have not been called
-	Now           time.Time             `json:"at"`
+	Number        int64                 `json:"number"`
+	Round         int                   `json:"round"`
+	KeyHash       string                `json:"keyHash"` // of the round's draw
+	JoinedAt      time.Time             `json:"joinedAt"`
+	Status        boxoffice.QueueStatus `json:"status"`
+	Position      int64                 `json:"position,omitempty"` // 0: not known yet, or not waiting
+	Wait          time.Duration         `json:"wait,omitempty"`     // about, until Position is called; 0 when that is 0
+	Turn          int                   `json:"turn,omitempty"`     // of the admission; 0: there was none
+	AdmittedAt    time.Time             `json:"admittedAt,omitzero"`
+	LapsesAt      time.Time             `json:"lapsesAt,omitzero"`
+	SessionEndsAt time.Time             `json:"sessionEndsAt,omitzero"` // zero: the turn was not used
+	ReturnUntil   time.Time             `json:"returnUntil,omitzero"`   // until when who missed the turn may come back
+	Open          bool                  `json:"open"`
+	State         string                `json:"state,omitempty"` // why the room does not move, or is closed; see [boxoffice.Terms.QueueState]
+	Waiting       int64                 `json:"waiting"`         // entries that have not been called
+	Now           time.Time             `json:"now"`
 }
 
 // QueueState is how a show's waiting room is, at one instant.
