@@ -342,6 +342,7 @@ var factExamples = map[string]any{
 	"salesStartAt":       exampleTime,
 	"inUse":              40,
 	"seats":              []any{map[string]any{"seatId": exampleID, "label": "Stalls-A-7", "status": "booked"}},
+	"queueUrl":           basePath + "/shows/" + exampleID + "/queue",
 	"outcome":            "none",
 }
 

@@ -143,7 +143,7 @@ type streamQueueInput struct {
 }
 
 type streamOutput struct {
-	ContentType  string `header:"Content-Type"`
+	ContentType  string `header:"Content-Type" doc:"text/event-stream"`
 	CacheControl string `header:"Cache-Control" doc:"Never kept"`
 	Accel        string `header:"X-Accel-Buffering" doc:"Proxies must pass events on at once"`
 	Body         func(huma.Context)

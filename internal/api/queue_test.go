@@ -34,6 +34,17 @@ func waitingRoom(t *testing.T, s *site) fixture.Made {
 	return show
 }
 
+// drawing makes a show whose draw waits for its beacon.
+func (s *site) drawing() (show string) {
+	show = s.must("POST", "/shows", `{"event":{"kind":"talk","title":"T"},"startsAt":"`+soon(time.Hour)+`","currency":"EUR","salesStartAt":"`+soon(time.Minute)+`",
+		"areas":[{"name":"F","capacity":1,"prices":[{"amount":1}]}],"publish":true}`).text("showId")
+	s.must("PATCH", "/shows/"+show, `{"queue":{"beacon":"a lottery"}}`)
+	s.must("POST", "/shows/"+show+"/queue/open", "")
+	s.must("POST", "/shows/"+show+"/queue", "", as(uuid.NewString())...)
+	s.must("PATCH", "/shows/"+show, `{"salesStartAt":"`+soon(-time.Minute)+`"}`)
+	return show
+}
+
 // admission waits for a customer's turn and returns the token.
 func (s *site) admission(caller []string, entry string) string {
 	s.t.Helper()
