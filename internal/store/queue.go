@@ -14,6 +14,7 @@ import (
 )
 
 var (
+	sqlQueuePlans               = queries.Must("queue_plans")
 	sqlQueueHeadsEnsure         = queries.Must("queue_heads_ensure")
 	sqlQueueHeadsOpen           = queries.Must("queue_heads_open")
 	sqlQueueHeadsLock           = queries.Must("queue_heads_lock")
@@ -111,7 +112,7 @@ func scanRound(row scanner) (*boxoffice.QueueRound, error) {
 }
 
 // scanEntry reads an entry with its admission, if it has one.
-func scanEntry(row scanner) (*boxoffice.QueueEntry, error) {
+func scanEntry(row scanner, more ...any) (*boxoffice.QueueEntry, error) {
 	e := &boxoffice.QueueEntry{}
 	a := &boxoffice.Admission{}
 	var closed, admitted, lapses, session, returning, left *time.Time
@@ -119,8 +120,9 @@ func scanEntry(row scanner) (*boxoffice.QueueEntry, error) {
 	var turn *int
 	var reservation *uuid.UUID
 	var passedOn *bool
-	err := row.Scan(&e.ID, &e.Number, &e.Round, &e.CustomerID, &e.JoinedAt, &closed,
-		&position, &turn, &admitted, &lapses, &session, &reservation, &returning, &passedOn, &left, &a.Booked)
+	dest := []any{&e.ID, &e.Number, &e.Round, &e.CustomerID, &e.JoinedAt, &closed,
+		&position, &turn, &admitted, &lapses, &session, &reservation, &returning, &passedOn, &left, &a.Booked}
+	err := row.Scan(append(dest, more...)...)
 	e.ClosedAt = orZero(closed)
 	if turn != nil {
 		a.Number, a.EntryID, a.CustomerID = e.Number, e.ID, e.CustomerID
@@ -151,7 +153,7 @@ func queueView(st *QueueState, e *boxoffice.QueueEntry, r *boxoffice.QueueRound)
 // QueueState reads how a show's waiting room is. Shows that are drafts are
 // NOT_FOUND.
 func (s *Store) QueueState(ctx context.Context, show uuid.UUID) (*QueueState, error) {
-	st, err := scanQueueState(s.pool.QueryRow(ctx, sqlQueueShowsRead, show))
+	st, err := scanQueueState(s.pool.QueryRow(ctx, sqlQueueShowsRead, show, nil))
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && st.Terms.Status == boxoffice.ShowDraft {
 		return nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such show.")
 	}
@@ -165,23 +167,24 @@ func errNoEntry() error {
 // QueueEntry reads an entry, also after its end. customerID "" reads anybody's
 // of the organisation; otherwise those of others are NOT_FOUND.
 func (s *Store) QueueEntry(ctx context.Context, organisation uuid.UUID, customerID string, id uuid.UUID) (v QueueView, err error) {
-	show, err := s.queueShowOf(ctx, organisation, customerID, id)
-	if err != nil {
-		return v, err
-	}
+	var of uuid.UUID
 	var e *boxoffice.QueueEntry
 	var st *QueueState
 	var r *boxoffice.QueueRound
 	err = s.snapshotBatch(ctx, func(b *pgx.Batch) {
-		b.Queue(sqlQueueEntriesRead, id).QueryRow(func(row pgx.Row) (err error) { e, err = scanEntry(row); return err })
-		b.Queue(sqlQueueShowsRead, show).QueryRow(func(row pgx.Row) (err error) { st, err = scanQueueState(row); return err })
+		b.Queue(sqlQueuePlans)
+		b.Queue(sqlQueueEntriesRead, id).QueryRow(func(row pgx.Row) (err error) { e, err = scanEntry(row, &of); return err })
+		b.Queue(sqlQueueShowsRead, nil, id).QueryRow(func(row pgx.Row) (err error) { st, err = scanQueueState(row); return err })
 		b.Queue(sqlQueueRoundsOfEntry, id).QueryRow(func(row pgx.Row) (err error) { r, err = scanRound(row); return err })
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return v, errNoEntry() // it has just been purged
+		return v, errNoEntry()
 	}
 	if err != nil {
 		return v, err
+	}
+	if customerID != "" && customerID != e.CustomerID || organisation != uuid.Nil && organisation != of {
+		return v, errNoEntry()
 	}
 	return queueView(st, e, r), nil
 }
@@ -284,7 +287,7 @@ func (s *Store) LeaveQueue(ctx context.Context, key boxoffice.IdempotencyKey, or
 		if err != nil {
 			return struct{}{}, err
 		}
-		e, err := scanEntry(tx.QueryRow(ctx, sqlQueueEntriesRead, id))
+		e, err := scanEntry(tx.QueryRow(ctx, sqlQueueEntriesRead, id), new(uuid.UUID))
 		if err != nil || !e.ClosedAt.IsZero() {
 			return struct{}{}, err
 		}
@@ -368,9 +371,10 @@ func loadQueue(ctx context.Context, tx pgx.Tx, show uuid.UUID) (*queueTx, error)
 }
 
 func (q *queueTx) queue(b *pgx.Batch, show uuid.UUID) {
+	b.Queue(sqlQueuePlans)
 	b.Queue(sqlQueueHeadsEnsure, show)
 	b.Queue(sqlQueueHeadsLock, show)
-	b.Queue(sqlQueueShowsRead, show).QueryRow(func(row pgx.Row) (err error) {
+	b.Queue(sqlQueueShowsRead, show, nil).QueryRow(func(row pgx.Row) (err error) {
 		if q.st, err = scanQueueState(row); err == nil {
 			q.was = q.st.Head
 		}

@@ -120,6 +120,7 @@ func joinQueue(ctx context.Context, tx pgx.Tx, show uuid.UUID, calls []*joinCall
 	known := map[boxoffice.KeyID]answered{}
 	entries := map[string]*boxoffice.QueueEntry{}
 	b := &pgx.Batch{}
+	b.Queue(sqlQueuePlans)
 	b.Queue(sqlLanesTryKeys, keyA, keyB).Query(func(rows pgx.Rows) (err error) {
 		had, err = pgx.CollectRows(rows, pgx.RowTo[bool])
 		return err

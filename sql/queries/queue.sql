@@ -1,5 +1,10 @@
 -- Waiting rooms. The row of queue_heads is the lock: whoever joins, calls, leaves or draws has it first.
 
+-- name: queue_plans
+-- For the rest of the transaction statements are planned each time, and for their indexes: a plan from when nobody had
+-- joined yet would read half a million entries from end to end.
+select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'off', true);
+
 -- name: queue_heads_ensure
 -- Makes the head of a waiting room that nobody has come to yet. $1 show_id.
 insert into queue_heads (show_id, organisation_id, since)
@@ -32,13 +37,13 @@ on conflict (show_id) do update
 returning arrivals;
 
 -- name: queue_shows_read
--- What of a show a waiting room goes by, and how far it has come. $1 show_id.
+-- What of a show a waiting room goes by, and how far it has come. $1 show_id; or null, and $2 an entry_id of it.
 select s.show_id, s.organisation_id, s.status, s.starts_at, s.ends_at, s.sales_start_at, s.sales_end_at,
        s.queue, s.queue_open, coalesce(s.queue_ended, ''),
        coalesce(h.joined, 0), coalesce(h.drawn, 0), coalesce(h.head, 0), h.since, coalesce(h.freed, 0), coalesce(h.rounds, 0), h.calm_since,
        greatest(clock_timestamp(), h.since)
   from shows s left join queue_heads h using (show_id)
- where s.show_id = $1;
+ where s.show_id = coalesce($1::uuid, (select show_id from queue_entries where entry_id = $2));
 
 -- name: queue_shows_open
 -- Shows whose waiting room is open.
@@ -119,10 +124,10 @@ update queue_entries set closed_at = $3 where show_id = $1 and number = any ($2:
 select show_id, customer_id, organisation_id from queue_entries where entry_id = $1;
 
 -- name: queue_entries_read
--- An entry with its turn. $1 entry_id.
+-- An entry with its turn, and whose show's it is. $1 entry_id.
 select e.entry_id, e.number, e.round, e.customer_id, e.joined_at, e.closed_at,
        a.position, a.turn, a.admitted_at, a.lapses_at, a.session_ends_at, a.reservation_id, a.returning_at, a.passed_on, a.closed_at,
-       r.status is not distinct from 'consumed'
+       r.status is not distinct from 'consumed', e.organisation_id
   from queue_entries e
   left join queue_admissions a on a.show_id = e.show_id and a.number = e.number
   left join reservations r on r.show_id = a.show_id and r.reservation_id = a.reservation_id
