@@ -36,6 +36,8 @@ var (
 	sqlKeys         = statement("limit_keys")
 	sqlEndings      = statement("limit_jobs")
 	sqlOldPrepare   = statement("old_prepare")
+	sqlQueueFill    = statement("queue_fill")
+	sqlQueueCalled  = statement("queue_called")
 	sqlOldOn        = statement("old_on")
 	sqlOld          = []string{statement("old_reservations"), statement("old_changes"), statement("old_keys")}
 )

@@ -89,7 +89,7 @@ func newRoot() *cobra.Command {
 	for group, verbs := range map[string][]*cobra.Command{
 		"home":    {runVerb(), resetVerb(), demoVerb(), sandboxVerb()},
 		"service": {serveVerb(), workVerb()},
-		"data":    {migrateVerb(), rolesVerb(), apikeyVerb(), importVerb(), proveVerb(), opsVerb()},
+		"data":    {migrateVerb(), rolesVerb(), apikeyVerb(), importVerb(), proveVerb(), drawVerb(), opsVerb()},
 	} {
 		for _, verb := range verbs {
 			verb.GroupID = group

@@ -246,6 +246,7 @@ func (s *service) run(ctx context.Context, more ...part) error {
 	parts := append([]part{
 		{"lanes", s.store.Run},
 		{"lag", func(ctx context.Context) error { return jobs.WatchLag(ctx, s.store, s.metrics) }},
+		{"queue", func(ctx context.Context) error { return jobs.RunQueues(ctx, s.store, s.metrics) }},
 		{"money", func(ctx context.Context) error { return jobs.WatchMoney(ctx, s.store, s.metrics) }},
 	}, more...)
 	if s.jobs != nil {

@@ -80,12 +80,17 @@ type API struct {
 
 	lastReady lastReady
 	facets    facetsCache
+
+	queue        *queueSigner
+	rooms        *queueRooms
+	queueStreams atomic.Int64 // open streams of queue entries
 }
 
 // tags group the operations in the docs.
 var tags = []*huma.Tag{
 	{Name: "Catalogue", Description: "What is on: events, shows, venues. Public."},
 	{Name: "Seats", Description: "What is free in a show: maps, counts and their live stream. Public."},
+	{Name: "Queue", Description: "Waiting rooms: whose turn it is when more people want to buy than can be served."},
 	{Name: "Reservations", Description: "Holding places for a customer until they are paid or given back."},
 	{Name: "Waitlist", Description: "Waiting for places of a sold-out show."},
 	{Name: "Bookings", Description: "Buying what is held, and giving it back."},
@@ -118,6 +123,10 @@ func New(opts Options) *API {
 		closing: make(chan struct{}),
 		facets:  facetsCache{known: newRecent[knownFacets](facetsMax)},
 	}
+	a.queue = newQueueSigner(opts.Auth.SessionSecret)
+	if opts.Store != nil {
+		a.rooms = &queueRooms{ask: opts.Store.QueueState, rounds: opts.Store.QueueRounds}
+	}
 	a.crowd = newCrowd(max(1, opts.InFlightMax), a.metrics.Room.Set)
 	a.close = sync.OnceFunc(func() { close(a.closing) })
 	if opts.Checkout == nil {
@@ -131,6 +140,7 @@ func New(opts Options) *API {
 	a.registerPlans()
 	a.registerShows()
 	a.registerBlocks()
+	a.registerQueue()
 	a.registerReservations()
 	a.registerWaitlist()
 	a.registerBookings()

@@ -364,6 +364,8 @@ func (h *house) fresh(operation string) map[string]string {
 	case "changeReservation":
 		first := next()
 		return map[string]string{"reservationId": hold(first, next()), "remove.seats.label": first, "add.seats.label": next()}
+	case "drawQueue":
+		return map[string]string{"showId": h.drawing()}
 	case "payBooking":
 		return map[string]string{"bookingId": book("sbx_declined").text("bookingId")}
 	case "retryRefund":

@@ -344,6 +344,7 @@ var factExamples = map[string]any{
 	"available":          3,
 	"waitlistEntryId":    exampleID,
 	"seats":              []any{map[string]any{"seatId": exampleID, "label": "Stalls-A-7", "status": "booked"}},
+	"queueUrl":           basePath + "/shows/" + exampleID + "/queue",
 	"outcome":            "none",
 }
 

@@ -24,9 +24,11 @@ func (a *API) registerReservations() {
 		Summary: "Hold places",
 		Description: "Keeps seats, units of areas, or both, for one customer until `expiresAt`. All or nothing, unless `allowPartial` is set for an area; then never nothing. " +
 			"The price of each place is fixed now. An area and ticket type named twice is summed; a seat named twice is refused. " +
+			"While the show's waiting room is open, `X-Queue-Token` must be that of the customer's admission; a refused hold does not use it up. " +
 			"Holding again what one's own active reservation holds is refused like anybody's, and `ownReservationId` names that reservation; a retry with the same Idempotency-Key is a replay instead.\n\n" +
 			"Staff (`reservations:staff`) may hold for any `customerId`, for up to `maxHoldSeconds`, up to 10,000 places, and from a block.",
-		Status: http.StatusCreated, Codes: append(holding, boxoffice.CodeForbidden), Headers: show, Entry: true,
+		Status: http.StatusCreated, Codes: append(holding, boxoffice.CodeForbidden,
+			boxoffice.CodeQueueTokenRequired, boxoffice.CodeQueueTokenExpired, boxoffice.CodeQueueTokenInvalid), Headers: show, Entry: true,
 	}, a.placeReservation)
 	register(a, Operation{
 		ID: "listReservations", Method: http.MethodGet, Path: "/reservations", Tag: "Reservations",
@@ -97,7 +99,8 @@ type SeatRemoval struct {
 }
 
 type placeInput struct {
-	Body struct {
+	QueueToken string `header:"X-Queue-Token" maxLength:"2000" doc:"While the show's waiting room is open: the token of the admission. Staff needs none" example:"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.e30.…"`
+	Body       struct {
 		ShowID      uuid.UUID         `json:"showId" format:"uuid" doc:"The show" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60"`
 		Seats       []SeatChoice      `json:"seats,omitempty" maxItems:"10000" doc:"Seats, by id or label" example:"[{\"label\":\"Stalls-A-7\"}]"`
 		Areas       []AreaChoice      `json:"areas,omitempty" maxItems:"1000" doc:"Places of areas"`
@@ -185,7 +188,7 @@ func reservationBody(v *store.ReservationView) Reservation {
 func (a *API) placeReservation(ctx context.Context, call *Call, in *placeInput) (*reservationOutput, error) {
 	b := &in.Body
 	actor := call.Caller.Actor()
-	req := store.PlaceRequest{ShowID: b.ShowID, CustomerID: b.CustomerID, Metadata: b.Metadata}
+	req := store.PlaceRequest{ShowID: b.ShowID, CustomerID: b.CustomerID, Pass: a.queue.pass(in.QueueToken), Metadata: b.Metadata}
 	switch {
 	case b.CustomerID == "":
 		if req.CustomerID = call.Caller.CustomerID; req.CustomerID == "" {
@@ -215,7 +218,7 @@ func (a *API) placeReservation(ctx context.Context, call *Call, in *placeInput) 
 	}
 	view, replayed, err := a.opts.Store.PlaceReservation(ctx, actor, &call.Key, req)
 	if err != nil {
-		return nil, err
+		return nil, withQueueURL(err, b.ShowID)
 	}
 	finishWrite(call, view.ShowVersion, replayed)
 	return &reservationOutput{basePath + "/reservations/" + view.ID.String(), reservationBody(view)}, nil

@@ -182,6 +182,7 @@ func showBody(l *store.ShowListing, staff bool) Show {
 		SalesStartAt: inUTC(l.SalesStartAt), SalesEndAt: inUTC(l.SalesEndAt), SaleOpen: l.OnSale(l.Now) == nil,
 		Prices:       make([]ShowPrice, len(l.PriceList)),
 		Availability: ShowAvailability{l.Availability.Available, l.Availability.Capacity, l.Availability.AsOf.UTC()},
+		Queue:        ShowQueue{l.QueueOpen},
 		Cancellation: l.Facts.Cancellation, TestMode: l.Facts.TestMode, ExternalRef: l.Facts.ExternalRef,
 	}
 	for i, p := range l.PriceList {
@@ -467,6 +468,7 @@ type amendShowInput struct {
 		MaxPlacesPerCustomer    amended[int]                     `json:"maxPlacesPerCustomer,omitzero" minimum:"1" maximum:"1000000" nullable:"true" doc:"Places of one customer in this show; null: no limit" example:"10"`
 		OfferSeconds            amended[int]                     `json:"offerSeconds,omitzero" minimum:"1" maximum:"604800" doc:"How long an offer of the waitlist lasts, seconds; offers that exist stay" example:"3600"`
 		Prices                  amended[[]PriceFields]           `json:"prices,omitzero" minItems:"1" maxItems:"2000" doc:"All prices; they replace those that were"`
+		Queue                   amended[*QueueFields]            `json:"queue,omitzero" doc:"Settings of the waiting room; those that are left out stay"`
 		PlanID                  amended[uuid.UUID]               `json:"planId,omitzero" format:"uuid" doc:"Another version of the hall's plan" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d73"`
 		Language                amended[string]                  `json:"language,omitzero" maxLength:"35" nullable:"true" doc:"BCP 47 tag; null: the event's" example:"de"`
 		Format                  amended[[]string]                `json:"format,omitzero" maxItems:"20" maxLength:"50" doc:"imax, 3d, dubbed and the like" example:"[\"imax\"]"`
@@ -507,6 +509,7 @@ func (a *API) amendShow(ctx context.Context, call *Call, in *amendShowInput) (*c
 	if b.MaxPlacesPerCustomer.given {
 		change.MaxPlacesPerCustomer = &b.MaxPlacesPerCustomer.value // null is 0: no limit
 	}
+	change.Queue = b.Queue.value.change()
 	if b.Prices.given {
 		change.Prices = priceList(b.Prices.value)
 	}

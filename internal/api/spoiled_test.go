@@ -36,6 +36,7 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		return s.must("POST", "/reservations", strings.TrimSuffix(held(sold.ID, sold.Seats[seat].Label), "}")+`,"customerId":"c"}`).text("reservationId")
 	}
 	buy := func(seat int) reply { return s.must("POST", "/bookings", buying(take(seat), "sbx_ok")) }
+	drawing := s.drawing()
 	toConfirm, toPay := take(0), s.ask("POST", "/bookings", buying(take(1), "sbx_declined")).text("bookingId")
 	full := fixture.Show(t, s.store, fixture.Options{Seats: 1})
 	s.must("POST", "/reservations", strings.TrimSuffix(held(full.ID, full.Seats[0].Label), "}")+`,"customerId":"c"}`)
@@ -66,8 +67,10 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		"PATCH /events/{eventId}": `{"kind":"play","title":"T","genre":"g","language":"en","durationMinutes":1,"ageRating":"0","description":"d","posterUrl":"https://example.org/p","externalRef":"e2","archived":false}`,
 		"PATCH /shows/{showId}": `{"startsAt":"2099-01-01T20:00:00Z","endsAt":"2099-01-01T22:00:00Z","doorsAt":"2099-01-01T19:00:00Z","currency":"EUR","holdSeconds":900,"maxHoldSeconds":1800,"maxPlacesPerReservation":5,
 			"maxPlacesPerCustomer":5,"offerSeconds":900,"salesStartAt":"2098-01-01T20:00:00Z","salesEndAt":"2099-01-01T20:00:00Z","prices":[{"category":"Front","ticketType":"standard","amount":1},{"category":"Back","amount":1}],
-			"planId":"` + plan + `","language":"en","format":["a"],"accessibility":["b"],"note":"n","cancellation":{"untilMinutesBeforeStart":1,"refundPercent":1},"testMode":true,"externalRef":"s2","metadata":{"a":"b"}}`,
+			"planId":"` + plan + `","language":"en","format":["a"],"accessibility":["b"],"note":"n","cancellation":{"untilMinutesBeforeStart":1,"refundPercent":1},"testMode":true,"externalRef":"s2","metadata":{"a":"b"},
+			"queue":{"mode":"automatic","threshold":1,"ratePerMinute":1,"admissionSeconds":1,"sessionSeconds":1,"returnSeconds":0,"sizeMax":0,"beacon":"b"}}`,
 		"PATCH /shows/{showId}/areas/{areaId}":       `{"capacity":2}`,
+		"POST /shows/{showId}/queue/draw":            `{"publicValue":"7f3a"}`,
 		"POST /shows/{showId}/seats/block":           `{"seats":[{"label":"Stalls-A-1"}],"reason":"r"}`,
 		"POST /shows/{showId}/seats/unblock":         `{"seats":[{"label":"Stalls-A-1"}]}`,
 		"POST /reservations":                         `{"showId":"` + onSale + `","seats":[{"label":"Stalls-A-1","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":false}],"ttlSeconds":60,"metadata":{"a":"b"},"customerId":"c"}`,
@@ -128,7 +131,7 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		method, template, _ := strings.Cut(operation, " ")
 		path := template
 		for _, own := range []struct{ template, name, id string }{
-			{"/reservations/{reservationId}/confirm", "{reservationId}", toConfirm}, {"/bookings/{bookingId}/pay", "{bookingId}", toPay},
+			{"/shows/{showId}/queue/draw", "{showId}", drawing}, {"/reservations/{reservationId}/confirm", "{reservationId}", toConfirm}, {"/bookings/{bookingId}/pay", "{bookingId}", toPay},
 			{"/bookings/{bookingId}/cancel", "{bookingId}", toCancel.text("bookingId")}, {"/bookings/{bookingId}/refunds", "{bookingId}", toRefund.text("bookingId")},
 			{"/shows/{showId}/waitlist", "{showId}", full.ID.String()},
 			{"/tickets/{ticketId}", "{ticketId}", ticketID(toName, 0)}, {"/refunds/{refundId}/retry", "{refundId}", refused},

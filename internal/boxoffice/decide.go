@@ -95,8 +95,9 @@ type State struct {
 	Waitlist map[uuid.UUID]*WaitlistEntry
 	// Offering: the waitlist goes first in this batch. All that is free is among
 	// Seats and Reservations.
-	Offering bool
-	Scans    map[uuid.UUID]*Scan // named, and those that first admitted a ticket here that somebody checks in
+	Offering   bool
+	Admissions map[int64]*Admission // named by passes; their last holds are among Reservations
+	Scans      map[uuid.UUID]*Scan  // named, and those that first admitted a ticket here that somebody checks in
 }
 
 // KeyID is an idempotency key with its owner.
@@ -194,6 +195,7 @@ type Changes struct {
 	Waiters      []WaitlistBuyer
 	Waiting      int           // entries that wait
 	Look         *WaitlistLook // nil: nothing was free, or nobody waits
+	Admissions   []*Admission
 	Tasks        []Task
 	Hurried      []uuid.UUID // payments whose gateway should be asked at once
 	Ends         []time.Time // instants at which new or extended holds end, each once

@@ -61,6 +61,9 @@ const (
 	CodePlacesAvailable       Code = "PLACES_AVAILABLE"
 	CodeOnWaitlist            Code = "ALREADY_ON_WAITLIST"
 	CodeConflict              Code = "CONFLICT"
+	CodeQueueTokenRequired    Code = "QUEUE_TOKEN_REQUIRED"
+	CodeQueueTokenExpired     Code = "QUEUE_TOKEN_EXPIRED"
+	CodeQueueTokenInvalid     Code = "QUEUE_TOKEN_INVALID"
 	CodeLockTimeout           Code = "LOCK_TIMEOUT"
 	CodeOverloaded            Code = "OVERLOADED"
 	CodeUnavailable           Code = "UNAVAILABLE"
@@ -109,6 +112,9 @@ var Codes = []CodeInfo{
 	{CodePlacesAvailable, ClassConflict, "The show is not sold out for this party", "Somebody wants to wait for places that are free.", "Hold them with POST /reservations.", []string{"available"}},
 	{CodeOnWaitlist, ClassConflict, "The customer is on this waitlist already", "The customer has an entry of the show's waitlist that waits, or has an offer.", "Read the entry that waitlistEntryId names; to wait for something else, leave it first.", []string{"waitlistEntryId"}},
 	{CodeConflict, ClassConflict, "The state of things forbids it", "Another thing has the same externalRef, or the show's state does not allow the change.", "detail says what stands in the way.", nil},
+	{CodeQueueTokenRequired, ClassDenied, "The waiting room is open", "So many people want to buy that they take turns, and the request has no X-Queue-Token.", "Join the queue at queueUrl.", []string{"queueUrl"}},
+	{CodeQueueTokenExpired, ClassDenied, "The turn is over", "The queue token was not used in time, or its session is over.", "Join the queue again, at queueUrl: who missed a turn may come back once.", []string{"queueUrl"}},
+	{CodeQueueTokenInvalid, ClassDenied, "The queue token does not admit to this", "The queue token is another show's or customer's, or is used up: something is held or was bought with it.", "Send one's own token; give back what is held with it first; or join the queue again, at queueUrl.", []string{"queueUrl"}},
 	{CodeLockTimeout, ClassUnavailable, "The show was busy for too long", "The show's lock was not had in time. Nothing was done.", "Retry with back-off.", nil},
 	{CodeOverloaded, ClassUnavailable, "This instance sheds load", "More people want in than can be served now. Nothing was done.", "Retry with back-off, as Retry-After says.", nil},
 	{CodeUnavailable, ClassUnavailable, "The database is away", "The database cannot be reached or is failing over. outcome says whether the request may have been carried out.", "Retry with the same Idempotency-Key.", []string{"outcome"}},
@@ -191,6 +197,7 @@ type Facts struct {
 	WaitlistEntryID    *uuid.UUID  `json:"waitlistEntryId,omitempty" doc:"The customer's entry of the waitlist" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d67"`
 	InUse              *int        `json:"inUse,omitempty" doc:"Units held and booked" example:"40"`
 	Seats              []SeatRef   `json:"seats,omitempty" doc:"Seats in use that would vanish"`
+	QueueURL           string      `json:"queueUrl,omitempty" format:"uri-reference" doc:"With QUEUE_TOKEN_…: where to join the queue, by POST" example:"/api/v1/shows/0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60/queue"`
 	Outcome            string      `json:"outcome,omitempty" enum:"none,unknown" doc:"With UNAVAILABLE: none: nothing was done; unknown: it may have been done, the same key tells" example:"none"`
 }
 

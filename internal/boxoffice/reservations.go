@@ -116,6 +116,7 @@ type PlaceReservation struct {
 	Areas       []AreaWant
 	TTLSeconds  int       // 0: the show's holdSeconds
 	FromBlockID uuid.UUID // staff: seats of this block may be taken
+	Pass        *Pass     // nil: none was shown
 	Metadata    map[string]string
 }
 
@@ -142,6 +143,10 @@ func (c *PlaceReservation) decide(b *batch) *Error {
 	if err := t.OnSale(b.Now); err != nil {
 		return err
 	}
+	turn, err := b.admission(c)
+	if err != nil {
+		return err
+	}
 	if err := b.checkCount(wanted); err != nil {
 		return err
 	}
@@ -159,6 +164,7 @@ func (c *PlaceReservation) decide(b *batch) *Error {
 		dirty: true,
 	}
 	b.apply(r, take, items{})
+	b.use(turn, r)
 	b.Reservations[r.ID] = r
 	b.EverHeld = true
 	b.did.Placed = append(b.did.Placed, r)

@@ -61,6 +61,9 @@ type Terms struct {
 	// Cancellation is a fact of the show that a rule does read; nil: buyers may
 	// not cancel. [AmendShow.Other] saves it.
 	Cancellation *Cancellation
+	Queue        Queue
+	QueueOpen    bool   // who wants to hold needs a turn
+	QueueEnded   string // why it was closed the last time; "": it was not, or is open
 }
 
 // End is when the show is over: its end, or its start when the end is unknown.
@@ -174,7 +177,8 @@ type AmendShow struct {
 	OfferSeconds            *int
 	Prices                  map[PriceKey]int64
 	Plan                    *PlanIndex // to move to
-	PlanAreas               []AreaRow  // the areas of Plan as rows of this show; numbers that exist keep their counts
+	Queue                   *QueueChange
+	PlanAreas               []AreaRow // the areas of Plan as rows of this show; numbers that exist keep their counts
 
 	// Other is opaque to the rules: columns of the show that no rule reads
 	// (note, language, …), saved by the store when this command succeeds.
@@ -206,6 +210,11 @@ func (c *AmendShow) decide(b *batch) *Error {
 	}
 	if c.Prices != nil {
 		next.Prices = c.Prices
+	}
+	if c.Queue != nil {
+		if err := c.Queue.to(&next.Queue); err != nil {
+			return err
+		}
 	}
 	if err := next.check(); err != nil {
 		return err

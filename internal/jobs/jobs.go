@@ -119,6 +119,7 @@ func New(cfg Config) (*Jobs, error) {
 	river.AddWorker(workers, &sweepReservations{store: cfg.Store, metrics: cfg.Metrics})
 	river.AddWorker(workers, &purge[PurgeIdempotencyKeysArgs]{batch: cfg.Store.PurgeIdempotencyKeys})
 	river.AddWorker(workers, &purge[PurgeSessionsArgs]{batch: cfg.Store.PurgeSessions})
+	river.AddWorker(workers, &purge[PurgeQueueEntriesArgs]{batch: cfg.Store.PurgeQueueEntries})
 
 	river.AddWorker(workers, &purge[PurgePaymentEventsArgs]{batch: cfg.Store.PurgePaymentEvents})
 	river.AddWorker(workers, &settlePayments{checkout: cfg.Checkout, turns: newTurns(cfg.Workers)})
@@ -144,6 +145,7 @@ func New(cfg Config) (*Jobs, error) {
 			every(sweepEvery, SweepReservationsArgs{}),
 			every(purgeEvery, PurgeIdempotencyKeysArgs{}),
 			every(purgeEvery, PurgeSessionsArgs{}),
+			every(purgeEvery, PurgeQueueEntriesArgs{}),
 			every(purgeEvery, PurgePaymentEventsArgs{}),
 			every(sweepEvery, SweepPaymentsArgs{}),
 			every(remindEvery, RemindBuyersArgs{}),

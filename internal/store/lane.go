@@ -292,13 +292,14 @@ type laneShow struct {
 	late     map[uuid.UUID]bool // reservations that a payment may come too late for; false: looked at
 	owned    map[uuid.UUID]bool // reservations whose seats are loaded
 	scans    []*boxoffice.CheckIn
+	turns    []int64       // numbers of queue entries whose turns are to be used
 	areas    map[int32]int // units wanted
 	named    map[uuid.UUID]bool
 	due      int // overdue holds to load at most
 	all      bool
 	ever     bool
 	limits   bool               // a command of the batch sets a limit per customer
-	overdue  map[uuid.UUID]bool // holders of wanted seats whose time is up
+	overdue  map[uuid.UUID]bool // holders of wanted seats whose time is up, and the last holds of turns
 	frees    bool               // a command of the batch may free places
 	joins    []string           // customers who want to wait
 	entries  map[uuid.UUID]bool // of the waitlist, named; false: asked for

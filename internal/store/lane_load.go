@@ -52,6 +52,7 @@ func (t *laneTx) load(ctx context.Context) error {
 	t.loadSeats(b)
 	t.loadReservations(b)
 	t.loadScans(b)
+	t.loadAdmissions(b)
 	// What is read shows what else is needed: the seats of a hold that is named,
 	// its booking, an overdue hold on one of the seats. It ends because each is
 	// asked for once.
@@ -90,6 +91,9 @@ func (sh *laneShow) need() {
 				sh.areas[a.No] += a.Quantity
 			}
 			sh.limit(do.CustomerID)
+			if sh.state.Terms.QueueOpen && do.Pass != nil && !do.Pass.Forged {
+				sh.turns = append(sh.turns, do.Pass.Number)
+			}
 		case *boxoffice.ChangeReservation:
 			want(do.AddSeats)
 			for _, a := range do.AddAreas {

@@ -70,6 +70,7 @@ func (t *laneTx) save(ctx context.Context, writes bool) error {
 	t.saveWaitlist(b)
 	t.saveSeats(b)
 	t.saveAreas(b)
+	t.saveAdmissions(b)
 	t.saveBookings(b)
 	t.savePayments(b)
 	t.saveRefunds(b)
@@ -425,7 +426,10 @@ func (t *laneTx) saveShow(ctx context.Context, sh *laneShow) error {
 	b := &pgx.Batch{}
 	exactly(b, 1, "terms", sqlShowsRedefine, sh.id, terms.Definition, string(terms.Status), terms.StartsAt, terms.EndsAt,
 		terms.SalesStartAt, terms.SalesEndAt, terms.Currency, terms.HoldSeconds, terms.MaxHoldSeconds,
-		terms.MaxPlacesPerReservation, terms.MaxPlacesPerCustomer, planID, terms.OfferSeconds)
+		terms.MaxPlacesPerReservation, terms.MaxPlacesPerCustomer, planID, queueOrNil(&terms.Queue), terms.QueueOpen, terms.QueueEnded, terms.OfferSeconds)
+	if terms.QueueOpen && !sh.state.Terms.QueueOpen {
+		b.Queue(sqlQueueHeadsOpen, sh.id, terms.OrganisationID, sh.state.Now)
+	}
 	if err := t.send(ctx, b); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestLaneStatementsKeepToTheirIndexes(t *testing.T) {
 		"buyers_save", "ticket_holders_save", "ticket_holders_clear",
 		"shows_terms", "shows_prices", "plans_read", "plan_categories_load", "plan_seats_load", "plan_areas_load",
 		"shows_redefine", "shows_publish_event", "shows_save_facts", "show_prices_delete", "show_prices_insert", "blocks_insert",
-		"seats_insert", "seats_delete", "areas_delete", "reservations_exist",
+		"seats_insert", "seats_delete", "areas_delete", "reservations_exist", "queue_admissions_load", "queue_admissions_use", "queue_heads_open",
 	} {
 		text := queries.All()[name]
 		sd, err := conn.Prepare(t.Context(), name, text)

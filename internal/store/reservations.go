@@ -95,6 +95,7 @@ type PlaceRequest struct {
 	Areas       []AreaRef
 	TTLSeconds  int // 0: the show's holdSeconds
 	FromBlockID uuid.UUID
+	Pass        *boxoffice.Pass // of the waiting room; nil: none was shown
 	Metadata    map[string]string
 }
 
@@ -109,6 +110,9 @@ func (s *Store) PlaceReservation(ctx context.Context, actor boxoffice.Actor, key
 	if err != nil {
 		return nil, false, err
 	}
+	if terms.Queue.Mode == boxoffice.QueueAutomatic && !actor.Staff {
+		s.arrivals.add(req.ShowID)
+	}
 	if req.FromBlockID != uuid.Nil {
 		// Blocks are never deleted, so one that is not there now is not there.
 		var seats []int32
@@ -120,7 +124,7 @@ func (s *Store) PlaceReservation(ctx context.Context, actor boxoffice.Actor, key
 	}
 	place := &boxoffice.PlaceReservation{
 		ID: NewID(), CustomerID: req.CustomerID, TTLSeconds: req.TTLSeconds,
-		FromBlockID: req.FromBlockID, Metadata: req.Metadata,
+		FromBlockID: req.FromBlockID, Pass: req.Pass, Metadata: req.Metadata,
 	}
 	if place.Seats, err = s.resolveSeats(ctx, terms, req.Seats); err != nil {
 		return nil, false, err

@@ -120,7 +120,7 @@ func (s *Store) createShow(ctx context.Context, tx pgx.Tx, n NewShow) (CreatedSh
 		HoldSeconds: n.HoldSeconds, MaxHoldSeconds: n.MaxHoldSeconds,
 		MaxPlacesPerReservation: n.MaxPlacesPerReservation, MaxPlacesPerCustomer: n.MaxPlacesPerCustomer,
 		OfferSeconds: n.OfferSeconds,
-		Prices:       map[boxoffice.PriceKey]int64{},
+		Prices:       map[boxoffice.PriceKey]int64{}, Queue: boxoffice.DefaultQueue,
 	}
 	show := &newShow{tx: tx, n: &n, terms: t}
 	var err error
@@ -457,6 +457,7 @@ type ShowAmendment struct {
 	MaxPlacesPerCustomer    *int // 0: no limit
 	OfferSeconds            *int
 	Prices                  []Price // all of them
+	Queue                   *boxoffice.QueueChange
 	PlanID                  *uuid.UUID
 	Facts                   func(*boxoffice.ShowFacts) // may run more than once
 }
@@ -481,7 +482,7 @@ func (s *Store) AmendShow(ctx context.Context, actor boxoffice.Actor, key *boxof
 	amend := &boxoffice.AmendShow{
 		Definition: a.Definition, StartsAt: a.StartsAt, EndsAt: a.EndsAt, SalesStartAt: a.SalesStartAt, SalesEndAt: a.SalesEndAt,
 		Currency: a.Currency, HoldSeconds: a.HoldSeconds, MaxHoldSeconds: a.MaxHoldSeconds,
-		MaxPlacesPerReservation: a.MaxPlacesPerReservation, MaxPlacesPerCustomer: a.MaxPlacesPerCustomer,
+		MaxPlacesPerReservation: a.MaxPlacesPerReservation, MaxPlacesPerCustomer: a.MaxPlacesPerCustomer, Queue: a.Queue,
 		OfferSeconds: a.OfferSeconds,
 	}
 	if a.Prices != nil {
@@ -650,7 +651,7 @@ func scanShow(row pgx.Row) (l ShowListing, err error) {
 		&l.SalesStartAt, &l.SalesEndAt, &l.Definition,
 		&l.Facts.DoorsAt, &l.Facts.Language, &l.Facts.Format, &l.Facts.Accessibility, &l.Facts.Note, &l.Facts.Cancellation, &l.Facts.TestMode,
 		&l.Facts.ExternalRef, &l.Facts.Metadata,
-		&venue, &l.VenueName, &l.City, &l.Country, &hall, &l.HallName, &l.Version, &l.Now)
+		&venue, &l.VenueName, &l.City, &l.Country, &hall, &l.HallName, &l.Version, &l.Now, &l.QueueOpen)
 	l.PlanID, l.VenueID, l.HallID = orZero(plan), orZero(venue), orZero(hall)
 	return l, err
 }

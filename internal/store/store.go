@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -70,15 +71,18 @@ type Observer interface {
 // Store is the database with its rules: one exported method is one use case
 // and one transaction. It is safe for concurrent use.
 type Store struct {
-	cfg     Config
-	pool    *pgxpool.Pool
-	replica *pgxpool.Pool
-	lanes   *lanes.Set[*laneCommand, boxoffice.Outcome]
-	terms   *termsCache
-	asked   singleflight.Group // shows whose terms are being read
-	counts  *countsCache
-	away    atomic.Bool // a lane lost the database, and none has had it since
-	log     *slog.Logger
+	cfg      Config
+	pool     *pgxpool.Pool
+	replica  *pgxpool.Pool
+	lanes    *lanes.Set[*laneCommand, boxoffice.Outcome]
+	terms    *termsCache
+	asked    singleflight.Group // shows whose terms are being read
+	counts   *countsCache
+	joins    *lanes.Set[*joining, joined]
+	arrivals arrivals
+	seen     sync.Map    // placesSeen by show
+	away     atomic.Bool // a lane lost the database, and none has had it since
+	log      *slog.Logger
 }
 
 // Open connects to the database. It starts nothing that works by itself: see
@@ -108,6 +112,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg.Lanes.Observer = cfg.Observer
 	}
 	s.lanes = lanes.New(cfg.Lanes, s.openLane)
+	s.joins = lanes.New(joinLanes, s.openJoins)
 	return s, nil
 }
 
@@ -129,8 +134,14 @@ func openPool(ctx context.Context, url string, most int32) (*pgxpool.Pool, error
 	return pool, nil
 }
 
-// Run works the lanes until ctx ends; then it lets what has queued finish.
-func (s *Store) Run(ctx context.Context) error { return s.lanes.Run(ctx) }
+// Run works the lanes, and the waiting rooms, until ctx ends; then it lets what
+// has queued finish.
+func (s *Store) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	group.Go(func() { _ = s.joins.Run(ctx) }) // it ends because ctx does
+	return s.lanes.Run(ctx)
+}
 
 // Close closes the pools. Call it after Run has returned.
 func (s *Store) Close() {

@@ -151,15 +151,17 @@ func (s *Store) termsAt(ctx context.Context, q querier, show uuid.UUID, definiti
 func (s *Store) loadTerms(ctx context.Context, q querier, show uuid.UUID) (*boxoffice.Terms, error) {
 	t := &boxoffice.Terms{Prices: map[boxoffice.PriceKey]int64{}}
 	var planID *uuid.UUID
+	var queue *boxoffice.Queue
 	err := q.QueryRow(ctx, sqlShowsTerms, show).Scan(&t.ShowID, &t.OrganisationID, &t.Definition, &t.Status, &t.StartsAt, &t.EndsAt,
 		&t.SalesStartAt, &t.SalesEndAt, &t.Currency, &t.HoldSeconds, &t.MaxHoldSeconds,
-		&t.MaxPlacesPerReservation, &t.MaxPlacesPerCustomer, &planID, &t.Cancellation, &t.OfferSeconds)
+		&t.MaxPlacesPerReservation, &t.MaxPlacesPerCustomer, &planID, &t.Cancellation, &queue, &t.QueueOpen, &t.QueueEnded, &t.OfferSeconds)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such show.")
 	}
 	if err != nil {
 		return nil, coded(err)
 	}
+	t.Queue = queueOrDefault(queue)
 	rows, err := q.Query(ctx, sqlShowsPrices, show)
 	if err != nil {
 		return nil, coded(err)

@@ -42,6 +42,10 @@ type Metrics struct {
 	ExpirySeconds prometheus.Histogram // from expiresAt until the reservation was closed by job, sweep or buyer
 	Swept         prometheus.Counter   // reservations that only the periodic sweep closed: should stay near 0
 
+	QueuesOpen   prometheus.Gauge   // waiting rooms that are open
+	QueueWaiting prometheus.Gauge   // entries in them that have not been called
+	QueueCalled  prometheus.Counter // people whose turn this instance called
+
 	Payments       *prometheus.CounterVec   // gateway, outcome (succeeded, failed, cancelled): payments settled
 	LatePayments   *prometheus.CounterVec   // outcome: booked, refunded: money that came after its hold's end
 	Refunds        *prometheus.CounterVec   // gateway, outcome (pending, succeeded, failed): what gateways said
@@ -97,6 +101,11 @@ func NewMetrics() *Metrics {
 		Swept: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "rowlock", Name: "expiry_swept_total",
 			Help: "Reservations that only the periodic sweep closed."}),
 
+		QueuesOpen:   gauge("queues_open", "Waiting rooms that are open."),
+		QueueWaiting: gauge("queue_waiting", "Entries in open waiting rooms that have not been called."),
+		QueueCalled: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "rowlock", Name: "queue_called_total",
+			Help: "People in waiting rooms whose turn this instance called."}),
+
 		Payments:       counter("payments_total", "Payments settled, by gateway and outcome.", "gateway", "outcome"),
 		LatePayments:   counter("late_payments_total", "Payments that succeeded after their hold's end: booked all the same, or refunded.", "outcome"),
 		Refunds:        counter("refunds_total", "What gateways said of refunds.", "gateway", "outcome"),
@@ -120,6 +129,7 @@ func NewMetrics() *Metrics {
 		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.Holds, m.WaitlistEntries,
 		m.LaneCommands, m.LaneWait, m.LaneWork, m.LaneQueued,
 		m.Jobs, m.JobSeconds, m.OldestSnapshot, m.ExpiryLag, m.ExpirySeconds, m.Swept,
+		m.QueuesOpen, m.QueueWaiting, m.QueueCalled,
 		m.Payments, m.LatePayments, m.Refunds, m.PaymentEvents, m.GatewayCalls, m.GatewaySeconds, m.CheckIns, m.Mails,
 		m.PaymentsPending, m.PaymentsPendingAge, m.RefundsPending, m.RefundsPendingAge, m.RefundsRefused,
 		m.PaymentEventsWaiting, m.PaymentEventsWaitingAge,

@@ -714,3 +714,33 @@ select b.show_id, b.entry_id, b.customer_id, e.customer_id as customer_of_entry
   from waitlist_buyers b
   left join waitlist_entries e on e.show_id = b.show_id and e.entry_id = b.entry_id
  where e.customer_id is distinct from b.customer_id;
+
+-- name: the_numbers_of_a_waiting_room_are_those_of_its_rounds
+-- Positions are computed from them: a gap or an overlap would be two people's place, or nobody's.
+select h.show_id, h.joined, h.rounds, r.rounds as of_rounds, r.entries, r.overlaps, e.last
+  from queue_heads h
+  left join (
+    select show_id, count(*) as rounds, sum(entries) as entries, count(*) filter (where first <> before) as overlaps
+      from (select show_id, first, entries, coalesce(sum(entries) over (partition by show_id order by round rows between unbounded preceding and 1 preceding), 0) as before
+              from queue_rounds) x
+     group by show_id) r using (show_id)
+  left join (select show_id, max(number) as last from queue_entries group by show_id) e using (show_id)
+ where h.joined <> coalesce(r.entries, 0) or h.rounds <> coalesce(r.rounds, 0) or r.overlaps > 0 or e.last > h.joined;
+
+-- name: nobody_was_called_before_their_turn
+-- A turn is for a place up to the head, of the entry that has it, in a round that is drawn.
+select a.show_id, a.number, a.position, h.head, e.entry_id is not null as entered, r.drawn_at
+  from queue_admissions a
+  left join queue_heads h using (show_id)
+  left join queue_entries e on e.show_id = a.show_id and e.number = a.number and e.entry_id = a.entry_id and e.customer_id = a.customer_id
+  left join queue_rounds r on r.show_id = a.show_id and r.round = e.round
+ where h.head is null or a.position > h.head or r.drawn_at is null
+    or a.position not between r.first + 1 and r.first + r.entries or a.number not between r.first + 1 and r.first + r.entries;
+
+-- name: a_turn_was_used_by_its_own_customer
+-- What was held with a turn is a hold of the same show and customer, placed before the turn was over.
+select a.show_id, a.number, a.customer_id, a.reservation_id, r.customer_id as holder, r.created_at, a.session_ends_at
+  from queue_admissions a
+  left join reservations r on r.show_id = a.show_id and r.reservation_id = a.reservation_id
+ where a.reservation_id is not null
+   and (r.customer_id is distinct from a.customer_id or r.created_at >= a.session_ends_at);

@@ -43,6 +43,8 @@ type night struct {
 	// offered, one has an offer, one waits, one left.
 	full                         fixture.Made
 	bought, asked, waits, leaver *store.WaitlistView
+	// The show that people wait for.
+	rush uuid.UUID
 }
 
 var org = boxoffice.DefaultOrganisationID
@@ -97,11 +99,13 @@ func newNight(t *testing.T) *night {
 	n.until(n.late.ExpiresAt)
 	n.place("eve", store.PlaceRequest{Seats: refs(seats[6])})
 	n.pay()
+	n.await()
 	n.wait()
 	return n
 }
 
-func (n *night) wait() {
+// await fills a show, and has people wait for it.
+func (n *night) await() {
 	n.t.Helper()
 	n.full = fixture.Show(n.t, n.s, fixture.Options{Seats: 2})
 	join := func(who string, party int) *store.WaitlistView {
@@ -125,6 +129,34 @@ func (n *night) wait() {
 	n.must(err)
 	_, err = n.s.ConfirmReservation(n.t.Context(), fixture.Staff, new(fixture.Key()), offer.ReservationID, store.ConfirmRequest{Method: "comp"})
 	n.must(err)
+}
+
+// wait has two people wait for a show of its own; one of them holds when it is their turn.
+func (n *night) wait() {
+	n.t.Helper()
+	rush, _, err := n.s.CreateShow(n.t.Context(), fixture.Staff, fixture.Key(), store.NewShow{
+		Organisation: org, EventID: n.show.EventID, StartsAt: time.Now().Add(time.Hour * 48), Currency: "EUR", Publish: true,
+		Areas: []store.NewArea{{Name: "Rush", Capacity: 7, Prices: []store.Price{{AmountMinor: 900}}}},
+	})
+	n.must(err)
+	n.rush = rush.ShowID
+	_, err = n.s.AmendShow(n.t.Context(), fixture.Staff, new(fixture.Key()), org, n.rush, store.ShowAmendment{Queue: &boxoffice.QueueChange{RatePerMinute: new(1_000_000)}})
+	n.must(err)
+	_, err = n.s.SetQueue(n.t.Context(), fixture.Staff, new(fixture.Key()), org, n.rush, boxoffice.SetQueue{Open: true})
+	n.must(err)
+	var quinn store.QueueView
+	for _, who := range []string{"quinn", "quentin"} {
+		quinn, _, err = n.s.JoinQueue(n.t.Context(), fixture.Key(), who, n.rush)
+		n.must(err)
+	}
+	for quinn.Status == boxoffice.QueueWaiting {
+		_, err = n.s.CallQueue(n.t.Context(), n.rush)
+		n.must(err)
+		quinn, err = n.s.QueueEntry(n.t.Context(), uuid.Nil, "", quinn.EntryID)
+		n.must(err)
+	}
+	n.place("quentin", store.PlaceRequest{ShowID: n.rush, Areas: []store.AreaRef{{ID: rush.Areas[0].ID, Quantity: 1}},
+		Pass: &boxoffice.Pass{ShowID: n.rush, Number: quinn.Number, Turn: 1, CustomerID: "quentin"}})
 }
 
 func (n *night) must(err error) {
@@ -300,6 +332,12 @@ func TestQueries(t *testing.T) {
 	})
 
 	n.testMoney(run)
+
+	run("queue_by_show says how far waiting rooms have come", func(t *testing.T) {
+		want := map[string]string{"show_id": n.rush.String(), "open": "true", "joined": "2", "head": "2", "waiting": "0", "unused": "1", "inside": "1", "per_minute": "1000000"}
+		one(t, n.ask("queue_by_show", nil), want)
+		one(t, n.ask("queue_by_show", map[string]string{"show": n.rush.String()}), want)
+	})
 
 	run("lane_locks shows who has a show and who waits for it", func(t *testing.T) {
 		held, err := n.db.Pool(store.RoleLane).Begin(t.Context())
@@ -579,6 +617,23 @@ var breaks = map[string][]string{
 	"what_is_personal_of_a_waitlist_belongs_to_an_entry_of_the_same_customer": {
 		`update waitlist_buyers set customer_id = 'nobody' where $1::uuid is not null and $2::uuid is not null`,
 		`delete from waitlist_entries where $1::uuid is not null and $2::uuid is not null`,
+	},
+	"the_numbers_of_a_waiting_room_are_those_of_its_rounds": {
+		`update queue_heads set joined = joined + 1 where $1::uuid is not null and $2::uuid is not null`,
+		`update queue_rounds set first = first + 1 where $1::uuid is not null and $2::uuid is not null`,
+		`update queue_entries set number = number + 100 where $1::uuid is not null and $2::uuid is not null`,
+		`delete from queue_rounds where $1::uuid is not null and $2::uuid is not null`,
+	},
+	"nobody_was_called_before_their_turn": {
+		`update queue_heads set head = 0 where $1::uuid is not null and $2::uuid is not null`,
+		`update queue_rounds set drawn_at = null where $1::uuid is not null and $2::uuid is not null`,
+		`update queue_admissions set position = 100 where $1::uuid is not null and $2::uuid is not null`,
+		`update queue_admissions set customer_id = 'somebody else' where $1::uuid is not null and $2::uuid is not null`,
+		`delete from queue_entries where $1::uuid is not null and $2::uuid is not null`,
+	},
+	"a_turn_was_used_by_its_own_customer": {
+		`update queue_admissions set reservation_id = $2 where $1::uuid is not null and number = 2`,
+		`update queue_admissions set session_ends_at = admitted_at - interval '1 second' where $1::uuid is not null and $2::uuid is not null and number = 2`,
 	},
 	"a_remembered_answer_is_about_something_that_exists": {
 		`delete from reservations where show_id = $1 and reservation_id = $2`,

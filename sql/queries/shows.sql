@@ -5,7 +5,7 @@
 select s.show_id, s.organisation_id, s.definition, s.status, s.starts_at, s.ends_at,
        s.sales_start_at, s.sales_end_at, s.currency, s.hold_seconds, s.max_hold_seconds,
        s.max_places_per_reservation, coalesce(s.max_places_per_customer, 0), s.plan_id, s.cancellation,
-       s.offer_seconds
+       s.queue, s.queue_open, coalesce(s.queue_ended, ''), s.offer_seconds
   from shows s
  where s.show_id = $1;
 
@@ -34,7 +34,8 @@ on conflict (show_id) do update
 update shows
    set definition = $2, status = $3, starts_at = $4, ends_at = $5, sales_start_at = $6, sales_end_at = $7,
        currency = $8, hold_seconds = $9, max_hold_seconds = $10, max_places_per_reservation = $11,
-       max_places_per_customer = nullif($12::int, 0), plan_id = coalesce($13, plan_id), offer_seconds = $14,
+       max_places_per_customer = nullif($12::int, 0), plan_id = coalesce($13, plan_id),
+       queue = $14, queue_open = $15, queue_ended = nullif($16, ''), offer_seconds = $17,
        reminded_at = case when starts_at = $4 then reminded_at end
  where show_id = $1 and definition = $2 - 1;
 
@@ -170,7 +171,7 @@ select s.show_id, s.organisation_id, s.event_id, s.plan_id, s.status, s.starts_a
        coalesce(s.external_ref, ''), s.metadata,
        v.venue_id, coalesce(v.name, ''), coalesce(v.city, ''), coalesce(v.country, ''),
        h.hall_id, coalesce(h.name, ''),
-       d.version, greatest(clock_timestamp(), d.changed_at)
+       d.version, greatest(clock_timestamp(), d.changed_at), s.queue_open
   from unnest($1::uuid[]) with ordinality as w(show_id, i)
   join shows s using (show_id)
   join show_heads d using (show_id)
