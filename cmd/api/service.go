@@ -136,7 +136,7 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 			Mock: s.cfg.AuthMode == "mock", Secret: secret(s.cfg.JWTSecret),
 			Issuer: s.cfg.JWTIssuer, Audience: s.cfg.JWTAudience,
 			SessionSecret: secret(s.cfg.SessionSecret), SessionLife: s.cfg.SessionLife,
-			Keys: s.store,
+			Keys: s.store, SignIns: s.store,
 		},
 	}
 	if !s.cfg.Development() {

@@ -126,6 +126,7 @@ func New(opts Options) *API {
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.(*exchange).failRoute() })
 	a.mountHealth()
 	a.registerSessions()
+	a.registerSignIns()
 	a.registerCatalogue()
 	a.registerPlans()
 	a.registerShows()
@@ -539,7 +540,7 @@ const (
 )
 
 // cors says to browsers whose scripts may call. Cookies are never asked for:
-// nobody here authenticates by them. It reports whether the request was a
+// those of organisers are for this server's own pages. It reports whether the request was a
 // preflight, and is answered.
 func (a *API) cors(x *exchange) bool {
 	origin := x.r.Header.Get("Origin")
