@@ -137,6 +137,7 @@ func New(opts Options) *API {
 	a.registerTickets()
 	a.registerSeatmap()
 	a.registerChanges()
+	a.registerSales()
 	return a
 }
 

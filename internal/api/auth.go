@@ -89,10 +89,10 @@ const (
 var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 type authenticator struct {
-	opts   AuthOptions
-	parser *jwt.Parser
-	tokens *recent[knownToken]
-	keys   *recent[knownKey]
+	opts    AuthOptions
+	parser  *jwt.Parser
+	tokens  *recent[knownToken]
+	keys    *recent[knownKey]
 	signIns *recent[knownSignIn]
 }
 
@@ -119,8 +119,8 @@ func newAuthenticator(opts AuthOptions) *authenticator {
 		opts: opts,
 		parser: jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithExpirationRequired(),
 			jwt.WithLeeway(tokenLeeway), jwt.WithTimeFunc(opts.Now)),
-		tokens: newRecent[knownToken](credentialsMax),
-		keys:   newRecent[knownKey](credentialsMax),
+		tokens:  newRecent[knownToken](credentialsMax),
+		keys:    newRecent[knownKey](credentialsMax),
 		signIns: newRecent[knownSignIn](credentialsMax),
 	}
 }

@@ -157,7 +157,7 @@ func TestWhoSignsOutIsSignedOutOnEveryInstance(t *testing.T) {
 	s.wantCode(s.ask("GET", "/changes", "", by(cookie)...), boxoffice.CodeUnauthenticated)
 	now = now.Add(31 * time.Second)
 	other.wantCode(other.ask("GET", "/changes", "", by(cookie)...), boxoffice.CodeUnauthenticated)
-	s.must("DELETE", "/organiser/session", "", by(cookie, "Idempotency-Key", "")...)                   // again
+	s.must("DELETE", "/organiser/session", "", by(cookie, "Idempotency-Key", "")...)                    // again
 	s.must("DELETE", "/organiser/session", "", "X-API-Key", "", "Idempotency-Key", "", "Cookie", "a=b") // and by nobody
 }
 

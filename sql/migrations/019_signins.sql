@@ -5,7 +5,7 @@ create table signins (
   signin_id       uuid primary key,
   organisation_id uuid not null references organisations,
   hash            bytea not null unique check (octet_length(hash) = 32),
-  key_hash        bytea references api_keys (hash),
+  key_hash        bytea check (octet_length(key_hash) = 32),
   owner           text,
   customer_id     text,
   scopes          text[],
