@@ -167,6 +167,10 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 	s.api.Mount("GET /problems", problems)
 	s.api.Mount("GET /problems/", problems)
 	s.api.Mount("GET /style.css", web.Style())
+	s.api.Mount("GET /organiser", web.Organiser())
+	for _, name := range []string{"organiser.js", "organiser.css"} {
+		s.api.Mount("GET /"+name, web.Asset(name))
+	}
 	landing := web.LandingOptions{Shows: (&recentShows{ask: s.shows}).shows, Mock: opts.Auth.Mock}
 	if s.cfg.Development() && opts.Auth.Mock {
 		landing.Key = devKey

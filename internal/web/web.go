@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-//go:embed docs/*.gz docs/docs.html pages
+//go:embed docs/*.gz docs/docs.html pages assets/*.gz
 var files embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"money": money, "when": when}).ParseFS(files, "pages/*.html"))
@@ -45,7 +45,9 @@ func Style() http.Handler {
 }
 
 // render writes a page, or a bare 500 if its template fails.
-func render(w http.ResponseWriter, page string, data any) {
+func render(w http.ResponseWriter, page string, data any) { renderWith(w, page, data, pagePolicy) }
+
+func renderWith(w http.ResponseWriter, page string, data any, policy string) {
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, page, data); err != nil {
 		slog.Error("page failed", "page", page, "error", err)
@@ -54,7 +56,7 @@ func render(w http.ResponseWriter, page string, data any) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Content-Security-Policy", policy)
 	h.Set("Cache-Control", "no-store")
 	w.Write(b.Bytes())
 }
@@ -89,7 +91,9 @@ func Docs() http.Handler {
 func serveGzip(w http.ResponseWriter, r *http.Request, name string, packed []byte) {
 	h := w.Header()
 	h.Set("Content-Type", map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}[path.Ext(name)])
-	h.Set("Cache-Control", "public, max-age=86400")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "public, max-age=86400")
+	}
 	h.Set("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")
