@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AmendAreaData, AmendAreaErrors, AmendAreaResponses, AmendEventData, AmendEventErrors, AmendEventResponses, AmendHallData, AmendHallErrors, AmendHallResponses, AmendShowData, AmendShowErrors, AmendShowResponses, AmendVenueData, AmendVenueErrors, AmendVenueResponses, BlockSeatsData, BlockSeatsErrors, BlockSeatsResponses, CancelBookingData, CancelBookingErrors, CancelBookingResponses, CancelShowData, CancelShowErrors, CancelShowResponses, ChangeReservationData, ChangeReservationErrors, ChangeReservationResponses, CheckInData, CheckInErrors, CheckInResponses, ConfirmReservationData, ConfirmReservationErrors, ConfirmReservationResponses, CreateBookingData, CreateBookingErrors, CreateBookingResponses, CreateEventData, CreateEventErrors, CreateEventResponses, CreateHallData, CreateHallErrors, CreateHallResponses, CreateRefundData, CreateRefundErrors, CreateRefundResponses, CreateSessionData, CreateSessionErrors, CreateSessionResponses, CreateShowData, CreateShowErrors, CreateShowResponses, CreateVenueData, CreateVenueErrors, CreateVenueResponses, DeleteBookingData, DeleteBookingErrors, DeleteBookingResponses, DrawTicketPngData, DrawTicketPngErrors, DrawTicketPngResponses, DrawTicketSvgData, DrawTicketSvgErrors, DrawTicketSvgResponses, ExtendReservationData, ExtendReservationErrors, ExtendReservationResponses, ForgetCustomerData, ForgetCustomerErrors, ForgetCustomerResponses, ImportPlanData, ImportPlanErrors, ImportPlanResponses, ListBookingsData, ListBookingsErrors, ListBookingsResponses, ListChangesData, ListChangesErrors, ListChangesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListFacetsData, ListFacetsErrors, ListFacetsResponses, ListHallsData, ListHallsErrors, ListHallsResponses, ListPaymentMethodsData, ListPaymentMethodsErrors, ListPaymentMethodsResponses, ListPlansData, ListPlansErrors, ListPlansResponses, ListRefundsData, ListRefundsErrors, ListRefundsResponses, ListReservationsData, ListReservationsErrors, ListReservationsResponses, ListShowsData, ListShowsErrors, ListShowsResponses, ListTicketKeysData, ListTicketKeysErrors, ListTicketKeysResponses, ListTicketsData, ListTicketsErrors, ListTicketsResponses, ListVenuesData, ListVenuesErrors, ListVenuesResponses, NameTicketData, NameTicketErrors, NameTicketResponses, PauseShowData, PauseShowErrors, PauseShowResponses, PayBookingData, PayBookingErrors, PayBookingResponses, PlaceReservationData, PlaceReservationErrors, PlaceReservationResponses, PrintTicketsData, PrintTicketsErrors, PrintTicketsResponses, PublishShowData, PublishShowErrors, PublishShowResponses, ReadAdmissionsData, ReadAdmissionsErrors, ReadAdmissionsResponses, ReadAreaAvailabilityData, ReadAreaAvailabilityErrors, ReadAreaAvailabilityResponses, ReadAvailabilityData, ReadAvailabilityErrors, ReadAvailabilityResponses, ReadBookingData, ReadBookingErrors, ReadBookingResponses, ReadEventData, ReadEventErrors, ReadEventResponses, ReadHallData, ReadHallErrors, ReadHallResponses, ReadPlanData, ReadPlanErrors, ReadPlanResponses, ReadReservationData, ReadReservationErrors, ReadReservationResponses, ReadSeatsData, ReadSeatsErrors, ReadSeatsResponses, ReadShowData, ReadShowErrors, ReadShowResponses, ReadTicketData, ReadTicketErrors, ReadTicketResponses, ReadVenueData, ReadVenueErrors, ReadVenueResponses, ReceivePaymentEventData, ReceivePaymentEventErrors, ReceivePaymentEventResponses, ReleaseReservationData, ReleaseReservationErrors, ReleaseReservationResponses, ResumeShowData, ResumeShowErrors, ResumeShowResponses, RetryRefundData, RetryRefundErrors, RetryRefundResponses, UnblockSeatsData, UnblockSeatsErrors, UnblockSeatsResponses } from './types.gen';
+import type { AmendAreaData, AmendAreaErrors, AmendAreaResponses, AmendEventData, AmendEventErrors, AmendEventResponses, AmendHallData, AmendHallErrors, AmendHallResponses, AmendShowData, AmendShowErrors, AmendShowResponses, AmendVenueData, AmendVenueErrors, AmendVenueResponses, BlockSeatsData, BlockSeatsErrors, BlockSeatsResponses, CancelBookingData, CancelBookingErrors, CancelBookingResponses, CancelShowData, CancelShowErrors, CancelShowResponses, ChangeReservationData, ChangeReservationErrors, ChangeReservationResponses, CheckInData, CheckInErrors, CheckInResponses, CheckPlanData, CheckPlanErrors, CheckPlanResponses, ConfirmReservationData, ConfirmReservationErrors, ConfirmReservationResponses, CreateBookingData, CreateBookingErrors, CreateBookingResponses, CreateEventData, CreateEventErrors, CreateEventResponses, CreateHallData, CreateHallErrors, CreateHallResponses, CreateRefundData, CreateRefundErrors, CreateRefundResponses, CreateSessionData, CreateSessionErrors, CreateSessionResponses, CreateShowData, CreateShowErrors, CreateShowResponses, CreateVenueData, CreateVenueErrors, CreateVenueResponses, DeleteBookingData, DeleteBookingErrors, DeleteBookingResponses, DrawTicketPngData, DrawTicketPngErrors, DrawTicketPngResponses, DrawTicketSvgData, DrawTicketSvgErrors, DrawTicketSvgResponses, ExtendReservationData, ExtendReservationErrors, ExtendReservationResponses, ForgetCustomerData, ForgetCustomerErrors, ForgetCustomerResponses, ImportPlanData, ImportPlanErrors, ImportPlanResponses, ListBookingsData, ListBookingsErrors, ListBookingsResponses, ListChangesData, ListChangesErrors, ListChangesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListFacetsData, ListFacetsErrors, ListFacetsResponses, ListHallsData, ListHallsErrors, ListHallsResponses, ListPaymentMethodsData, ListPaymentMethodsErrors, ListPaymentMethodsResponses, ListPlansData, ListPlansErrors, ListPlansResponses, ListRefundsData, ListRefundsErrors, ListRefundsResponses, ListReservationsData, ListReservationsErrors, ListReservationsResponses, ListShowsData, ListShowsErrors, ListShowsResponses, ListTicketKeysData, ListTicketKeysErrors, ListTicketKeysResponses, ListTicketsData, ListTicketsErrors, ListTicketsResponses, ListVenuesData, ListVenuesErrors, ListVenuesResponses, NameTicketData, NameTicketErrors, NameTicketResponses, PauseShowData, PauseShowErrors, PauseShowResponses, PayBookingData, PayBookingErrors, PayBookingResponses, PlaceReservationData, PlaceReservationErrors, PlaceReservationResponses, PrintTicketsData, PrintTicketsErrors, PrintTicketsResponses, PublishShowData, PublishShowErrors, PublishShowResponses, ReadAdmissionsData, ReadAdmissionsErrors, ReadAdmissionsResponses, ReadAreaAvailabilityData, ReadAreaAvailabilityErrors, ReadAreaAvailabilityResponses, ReadAvailabilityData, ReadAvailabilityErrors, ReadAvailabilityResponses, ReadBookingData, ReadBookingErrors, ReadBookingResponses, ReadEventData, ReadEventErrors, ReadEventResponses, ReadHallData, ReadHallErrors, ReadHallResponses, ReadPlanData, ReadPlanErrors, ReadPlanResponses, ReadReservationData, ReadReservationErrors, ReadReservationResponses, ReadSalesData, ReadSalesErrors, ReadSalesResponses, ReadSeatsData, ReadSeatsErrors, ReadSeatsResponses, ReadShowData, ReadShowErrors, ReadShowResponses, ReadSignInData, ReadSignInErrors, ReadSignInResponses, ReadTicketData, ReadTicketErrors, ReadTicketResponses, ReadVenueData, ReadVenueErrors, ReadVenueResponses, ReceivePaymentEventData, ReceivePaymentEventErrors, ReceivePaymentEventResponses, ReleaseReservationData, ReleaseReservationErrors, ReleaseReservationResponses, ResumeShowData, ResumeShowErrors, ResumeShowResponses, RetryRefundData, RetryRefundErrors, RetryRefundResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, UnblockSeatsData, UnblockSeatsErrors, UnblockSeatsResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -394,6 +394,62 @@ export const importPlan = <ThrowOnError extends boolean = false>(options: Option
 });
 
 /**
+ * Sign a browser out
+ *
+ * The cookie is worth nothing from then on, whoever has a copy of it; another instance may still take it for half a minute. Where nobody is signed in nothing happens.
+ */
+export const signOut = <ThrowOnError extends boolean = false>(options?: Options<SignOutData, ThrowOnError>): RequestResult<SignOutResponses, SignOutErrors, ThrowOnError> => (options?.client ?? client).delete<SignOutResponses, SignOutErrors, ThrowOnError>({ url: '/organiser/session', ...options });
+
+/**
+ * Read who is signed in
+ *
+ * And what they may do. Works with any credentials.
+ */
+export const readSignIn = <ThrowOnError extends boolean = false>(options?: Options<ReadSignInData, ThrowOnError>): RequestResult<ReadSignInResponses, ReadSignInErrors, ThrowOnError> => (options?.client ?? client).get<ReadSignInResponses, ReadSignInErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/organiser/session',
+    ...options
+});
+
+/**
+ * Sign a browser in
+ *
+ * For the organiser's pages of this server. Send an API key or a bearer token that has at least one scope, once; the answer sets a cookie that scripts cannot read, which stands for it in this browser from then on, for twelve hours or as long as the token lives. The cookie says nothing by itself: it does what the key may do at that moment, and ends when the key is revoked or expires.
+ *
+ * Where a request carries other credentials the cookie is not looked at. A write with the cookie must come from a page of this server, by `Sec-Fetch-Site` or `Origin`, which browsers send by themselves; else it is `FORBIDDEN`.
+ */
+export const signIn = <ThrowOnError extends boolean = false>(options?: Options<SignInData, ThrowOnError>): RequestResult<SignInResponses, SignInErrors, ThrowOnError> => (options?.client ?? client).post<SignInResponses, SignInErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/organiser/session',
+    ...options
+});
+
+/**
+ * Check a seating plan
+ *
+ * Reads a document as an import would, and imports nothing. The answer has every problem with its path and, where it is about a seat, which one; and what was understood of the plan, so that the problems can be shown on its map. A document without problems may be sent to `POST /halls/{hallId}/plans` as it is.
+ *
+ * Needs the scope `catalogue:write`.
+ */
+export const checkPlan = <ThrowOnError extends boolean = false>(options: Options<CheckPlanData, ThrowOnError>): RequestResult<CheckPlanResponses, CheckPlanErrors, ThrowOnError> => (options.client ?? client).post<CheckPlanResponses, CheckPlanErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/plans/check',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Read a seating plan
  *
  * With every seat, in the order of the letters in a map's `statuses`. Public once a published show uses it, before with the scope `catalogue:write`. A plan never changes: it may be kept for ever.
@@ -741,6 +797,19 @@ export const publishShow = <ThrowOnError extends boolean = false>(options: Optio
 export const resumeShow = <ThrowOnError extends boolean = false>(options: Options<ResumeShowData, ThrowOnError>): RequestResult<ResumeShowResponses, ResumeShowErrors, ThrowOnError> => (options.client ?? client).post<ResumeShowResponses, ResumeShowErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/shows/{showId}/resume',
+    ...options
+});
+
+/**
+ * Read how a show sells
+ *
+ * Places, bookings and money of one moment, and what was sold in each minute of the last hour. `takenAmount` less `refundedAmount` is what is kept. How many places are free is in `GET /shows/{showId}/availability`.
+ *
+ * Needs the scope `sales:read`.
+ */
+export const readSales = <ThrowOnError extends boolean = false>(options: Options<ReadSalesData, ThrowOnError>): RequestResult<ReadSalesResponses, ReadSalesErrors, ThrowOnError> => (options.client ?? client).get<ReadSalesResponses, ReadSalesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/shows/{showId}/sales',
     ...options
 });
 

@@ -894,6 +894,45 @@ export type CheckInInputBody = {
     showId?: string;
 };
 
+export type CheckedPlan = {
+    /**
+     * Its standing areas, likewise
+     */
+    areas: Array<SketchedArea>;
+    /**
+     * Its price classes
+     */
+    categories: Array<string>;
+    /**
+     * Texts and shapes that are drawn and not sold
+     */
+    drawing: Array<Drawing>;
+    /**
+     * The document's name, empty when it has none
+     */
+    name: string;
+    /**
+     * It can be imported
+     */
+    ok: boolean;
+    /**
+     * Problems in all; the first thousand are listed
+     */
+    problemCount: number;
+    /**
+     * In the order in which they were found
+     */
+    problems: Array<PlanProblem>;
+    /**
+     * Its seats, as far as they were understood
+     */
+    seats: Array<SketchedSeat>;
+    /**
+     * What of the document would be left out or changed
+     */
+    warnings: Array<PlanWarning>;
+};
+
 export type CheckedTicket = {
     /**
      * The area
@@ -1636,6 +1675,21 @@ export type NextAction = {
     url?: string;
 };
 
+export type Organiser = {
+    /**
+     * When the browser is signed out by itself; missing for a caller that sends its credentials with every request
+     */
+    expiresAt?: string;
+    /**
+     * Who that is in the change log: key: and the first characters of the API key, or the token's customer
+     */
+    name: string;
+    /**
+     * What they may do now
+     */
+    scopes: Array<string>;
+};
+
 export type PayInputBody = {
     /**
      * How it is paid
@@ -1877,6 +1931,21 @@ export type PlanClass = {
      * What prices refer to
      */
     name: string;
+};
+
+export type PlanProblem = {
+    /**
+     * What is wrong there
+     */
+    message: string;
+    /**
+     * Where in the document: a path of JSON, a line of CSV, or $ for all of it
+     */
+    path: string;
+    /**
+     * The seat that it is about: its place in seats, from 0; missing when there is none
+     */
+    seat?: number;
 };
 
 export type PlanSeat = {
@@ -2326,6 +2395,92 @@ export type RetryRefundInputBody = {
     paidBy?: string;
 };
 
+export type Sales = {
+    /**
+     * When it was so, by the database's clock
+     */
+    asOf: string;
+    /**
+     * Confirmed bookings
+     */
+    bookings: number;
+    /**
+     * ISO 4217
+     */
+    currency: string;
+    /**
+     * What they would cost
+     */
+    heldAmount: number;
+    /**
+     * Places in them
+     */
+    heldPlaces: number;
+    /**
+     * Reservations that are not over
+     */
+    holds: number;
+    /**
+     * Minutes of the last hour in which something was sold, the oldest first
+     */
+    minutes: Array<SalesMinute>;
+    /**
+     * Payments that have no outcome yet
+     */
+    openAmount: number;
+    /**
+     * Bookings that are being paid
+     */
+    pending: number;
+    /**
+     * What was given back or is on its way
+     */
+    refundedAmount: number;
+    /**
+     * Refunds that the gateway would not make: people must look
+     */
+    refusedRefunds: number;
+    /**
+     * The show
+     */
+    showId: string;
+    /**
+     * What they cost
+     */
+    soldAmount: number;
+    /**
+     * Tickets that are not void
+     */
+    soldPlaces: number;
+    /**
+     * What payments brought in, of whatever became of it
+     */
+    takenAmount: number;
+    /**
+     * The show's version
+     */
+    version: number;
+};
+
+export type SalesMinute = {
+    /**
+     * What they cost
+     */
+    amount: number;
+    /**
+     * Its beginning
+     */
+    at: string;
+    /**
+     * Bookings that were confirmed
+     */
+    bookings: number;
+    /**
+     * Places in them
+     */
+    places: number;
+};
+
 export type SeatChoice = {
     /**
      * The seat's label; either this or seatId
@@ -2660,6 +2815,64 @@ export type ShowsBody = {
      * The page
      */
     shows: Array<Show>;
+};
+
+export type SketchedArea = {
+    /**
+     * How many people it takes
+     */
+    capacity: number;
+    /**
+     * Its price class, empty when it has none
+     */
+    category: string;
+    /**
+     * Its name
+     */
+    name: string;
+    /**
+     * Corners of its polygon
+     */
+    outline?: Array<Point>;
+    /**
+     * Horizontal position
+     */
+    x?: number;
+    /**
+     * Vertical position
+     */
+    y?: number;
+};
+
+export type SketchedSeat = {
+    /**
+     * Its price class, empty when it has none
+     */
+    category: string;
+    /**
+     * What people would read; with problems it may be there twice, or empty
+     */
+    label: string;
+    /**
+     * Row, empty when there is none
+     */
+    row: string;
+    /**
+     * The seat's own name in its row
+     */
+    seat: string;
+    /**
+     * Section, empty when there is none
+     */
+    section: string;
+    /**
+     * Horizontal position in the plan's own units; missing when the document has none
+     */
+    x?: number;
+    /**
+     * Vertical position, growing downwards
+     */
+    y?: number;
 };
 
 export type Ticket = {
@@ -4508,6 +4721,208 @@ export type ImportPlanResponses = {
 
 export type ImportPlanResponse = ImportPlanResponses[keyof ImportPlanResponses];
 
+export type SignOutData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/organiser/session';
+};
+
+export type SignOutErrors = {
+    /**
+     * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     */
+    403: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type SignOutError = SignOutErrors[keyof SignOutErrors];
+
+export type SignOutResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type SignOutResponse = SignOutResponses[keyof SignOutResponses];
+
+export type ReadSignInData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/organiser/session';
+};
+
+export type ReadSignInErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type ReadSignInError = ReadSignInErrors[keyof ReadSignInErrors];
+
+export type ReadSignInResponses = {
+    /**
+     * OK
+     */
+    200: Organiser;
+};
+
+export type ReadSignInResponse = ReadSignInResponses[keyof ReadSignInResponses];
+
+export type SignInData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/organiser/session';
+};
+
+export type SignInErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     */
+    403: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type SignInError = SignInErrors[keyof SignInErrors];
+
+export type SignInResponses = {
+    /**
+     * Created
+     */
+    201: Organiser;
+};
+
+export type SignInResponse = SignInResponses[keyof SignInResponses];
+
+export type CheckPlanData = {
+    /**
+     * a plan of Rowlock, pretix or seats.io, as format says
+     */
+    body: {
+        [key: string]: unknown;
+    };
+    path?: never;
+    query: {
+        /**
+         * What the document is
+         */
+        format: 'pretix' | 'seatsio' | 'csv' | 'rowlock';
+        /**
+         * As with an import
+         */
+        duplicates?: 'refuse' | 'rename';
+    };
+    url: '/plans/check';
+};
+
+export type CheckPlanErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     */
+    403: Problem;
+    /**
+     * `PAYLOAD_TOO_LARGE`: The body is over the operation's limit: 1 MiB, plans 64 MiB. Send less.
+     */
+    413: Problem;
+    /**
+     * `UNSUPPORTED_MEDIA_TYPE`: Content-Type is not one that the operation takes. Send application/json, or what the operation names.
+     */
+    415: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type CheckPlanError = CheckPlanErrors[keyof CheckPlanErrors];
+
+export type CheckPlanResponses = {
+    /**
+     * OK
+     */
+    200: CheckedPlan;
+};
+
+export type CheckPlanResponse = CheckPlanResponses[keyof CheckPlanResponses];
+
 export type ReadPlanData = {
     body?: never;
     headers?: {
@@ -6144,6 +6559,62 @@ export type ResumeShowResponses = {
 };
 
 export type ResumeShowResponse = ResumeShowResponses[keyof ResumeShowResponses];
+
+export type ReadSalesData = {
+    body?: never;
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: never;
+    url: '/shows/{showId}/sales';
+};
+
+export type ReadSalesErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     */
+    403: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type ReadSalesError = ReadSalesErrors[keyof ReadSalesErrors];
+
+export type ReadSalesResponses = {
+    /**
+     * OK
+     */
+    200: Sales;
+};
+
+export type ReadSalesResponse = ReadSalesResponses[keyof ReadSalesResponses];
 
 export type ReadSeatsData = {
     body?: never;
