@@ -116,3 +116,28 @@ func TestEveryProblemCodeHasItsPage(t *testing.T) {
 		t.Errorf("an unknown code: %d", w.Code)
 	}
 }
+
+func TestTheOrganisersPagesRunTheirOwnScriptOnly(t *testing.T) {
+	t.Parallel()
+	w, body := page(t, Organiser(), "/organiser")
+	policy := w.Header().Get("Content-Security-Policy")
+	if w.Code != 200 || !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+		t.Errorf("%d, policy %q", w.Code, policy)
+	}
+	if elsewhere.MatchString(body) || regexp.MustCompile(`<script[^>]*>[^<]|<style|\son[a-z]+=`).MatchString(body) {
+		t.Errorf("something of another server, or inline: %s", body)
+	}
+	for _, name := range []string{"organiser.js", "organiser.css"} {
+		if !strings.Contains(body, `"/`+name+`"`) {
+			t.Errorf("%s is not loaded", name)
+		}
+		first, _ := page(t, Asset(name), "/"+name, "Accept-Encoding", "gzip")
+		tag := first.Header().Get("ETag")
+		if first.Code != 200 || first.Header().Get("Content-Encoding") != "gzip" || tag == "" || first.Header().Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: %d %v", name, first.Code, first.Header())
+		}
+		if same, body := page(t, Asset(name), "/"+name, "If-None-Match", tag); same.Code != http.StatusNotModified || body != "" {
+			t.Errorf("%s again: %d", name, same.Code)
+		}
+	}
+}

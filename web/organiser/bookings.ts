@@ -3,7 +3,7 @@
 import { cancelBooking, listBookings, listChanges, readBooking, readShow, type Booking, type Change, type Show, type Ticket } from '@rowlock/client'
 import { html, nothing, type PropertyValues } from 'lit'
 import { customElement, property, state } from 'lit/decorators.js'
-import { answered, client, count, money, time, when, write } from './client.ts'
+import { answered, client, count, moment, money, time, when, write } from './client.ts'
 import { learnTitles, titles } from './shows.ts'
 import { badge, field, text, View } from './view.ts'
 
@@ -102,7 +102,7 @@ export class Bookings extends View {
       </dl>
       ${b.tickets.length ? html`<section aria-labelledby="tickets"><h2 id="tickets">Tickets</h2>
         <form @submit=${this.giveBack}>
-        <div class="scroll" role="region" aria-label="Tickets" tabindex="0"><table>
+        <div class="scroll" role="region" aria-label="Tickets of the booking" tabindex="0"><table>
           <thead><tr>${this.may('refunds') ? html`<th scope="col"><span class="hidden">Give back</span></th>` : nothing}<th scope="col">Place</th><th scope="col">Type</th><th scope="col">Name</th><th scope="col">State</th><th scope="col" class="number">Price</th></tr></thead>
           <tbody>${b.tickets.map((t) => html`<tr>
             ${this.may('refunds') ? html`<td><input type="checkbox" aria-label="Give back ${t.label}" ?disabled=${t.status === 'void' || this.busy} .checked=${this.chosen.has(t.ticketId)} @change=${() => this.toggle(t)} /></td>` : nothing}
@@ -115,7 +115,7 @@ export class Bookings extends View {
         </p></form></section>` : b.status === 'pending' && this.may('refunds') ? html`<form @submit=${this.giveBack}><p><button class="danger" ?disabled=${this.busy}>Take this booking back</button></p></form>` : nothing}
       ${this.story.length ? html`<section aria-labelledby="story"><h2 id="story">Story</h2>
         <ol class="story">${this.story.map((c) => html`<li>
-          <time datetime=${c.at}>${when(c.at, zone)} <small>${time(c.at, zone)}</small></time>
+          <time datetime=${c.at}>${moment(c.at, zone)}</time>
           <p><strong>${sentence(c)}</strong>${c.amount ? ` ${money(c.amount, b.currency)}` : ''} <small>by ${c.actor}${c.reason ? `, ${c.reason.replaceAll('_', ' ')}` : ''}${c.note ? `: ${c.note}` : ''}</small></p>
           ${c.after.seats.length ? html`<p class="labels">${c.after.seats.slice(0, 12).map((s) => `${s.label} ${s.status}`).join(', ')}${c.after.seats.length > 12 ? ' …' : ''}</p>` : nothing}
         </li>`)}</ol></section>` : nothing}`

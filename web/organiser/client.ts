@@ -92,6 +92,10 @@ export function when(at: string, timeZone?: string): string {
   }).format(new Date(at))
 }
 
+/** An instant to the second. */
+export const moment = (at: string, timeZone?: string): string =>
+  new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', ...(timeZone ? { timeZone } : {}) }).format(new Date(at))
+
 export const time = (at: string, timeZone?: string): string =>
   new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', ...(timeZone ? { timeZone } : {}) }).format(new Date(at))
 

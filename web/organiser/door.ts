@@ -133,7 +133,7 @@ export class Door extends View {
         </div>
         <div class="panel">
           <div role="status" aria-live="assertive">${this.last ? this.result(this.last.check) : html`<p class="note">No ticket was checked yet.</p>`}</div>
-          ${this.inside ? html`<p class="inside"><strong>${count(this.inside.heads)}</strong> of ${count(this.inside.tickets)} are in${this.inside.refused ? `; ${count(this.inside.refused)} times somebody was not let in` : ''}.</p>` : nothing}
+          ${this.inside ? html`<p class="inside"><strong>${count(this.inside.heads)}</strong> of ${count(this.inside.tickets)} are in${this.inside.refused ? `; not let in: ${count(this.inside.refused)}` : ''}.</p>` : nothing}
           ${this.earlier.length ? html`<h2>Before</h2><ol class="scans">${this.earlier.map((s) => html`<li><time datetime=${s.at}>${time(s.at)}</time> ${words[s.check.result]}${s.check.ticket ? `, ${s.check.ticket.label}` : ''}</li>`)}</ol>` : nothing}
         </div>
       </div>`

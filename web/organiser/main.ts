@@ -3,6 +3,7 @@
 import { readSignIn, signIn, signOut, type Organiser } from '@rowlock/client'
 import { html, nothing, type TemplateResult } from 'lit'
 import { customElement, state } from 'lit/decorators.js'
+import { keyed } from 'lit/directives/keyed.js'
 import { answered, client, said, signedOut, when } from './client.ts'
 import { field, tell, text, View } from './view.ts'
 import './bookings.ts'
@@ -55,10 +56,10 @@ export class OrganiserPages extends View {
     void this.act(async () => {
       // Three parts with dots between them are a token; a key has none.
       const headers = given.split('.').length === 3 ? { Authorization: `Bearer ${given}` } : { 'X-API-Key': given }
-      const { body } = { body: await answered(signIn({ client, headers })) }
+      const known = await answered(signIn({ client, headers }))
       form.reset()
-      this.known = body
-      return `Signed in as ${body.name}.`
+      this.known = known
+      tell(`Signed in as ${known.name}.`)
     })
   }
 
@@ -116,7 +117,7 @@ export class OrganiserPages extends View {
       case undefined:
         return html`<organiser-shows .who=${who}></organiser-shows>`
       case 'shows':
-        return id ? html`<organiser-show .who=${who} .show=${id}></organiser-show>` : html`<organiser-shows .who=${who}></organiser-shows>`
+        return id ? html`${keyed(id, html`<organiser-show .who=${who} .show=${id}></organiser-show>`)}` : html`<organiser-shows .who=${who}></organiser-shows>`
       case 'bookings':
         return html`<organiser-bookings .who=${who} .booking=${id && id !== 'of' ? id : ''} .show=${id === 'of' ? this.route[2] ?? '' : ''}></organiser-bookings>`
       case 'door':
@@ -127,5 +128,3 @@ export class OrganiserPages extends View {
     return html`<h1>Nothing here</h1><p><a href="#/">To the shows</a></p>`
   }
 }
-
-tell('')

@@ -8,7 +8,7 @@ import { html, nothing } from 'lit'
 import { customElement, state } from 'lit/decorators.js'
 import { answered, client, count, exponent, instantOf, when, write } from './client.ts'
 import './problem-map.ts'
-import { field, text, View } from './view.ts'
+import { field, tell, text, View } from './view.ts'
 
 type Format = 'pretix' | 'seatsio' | 'csv' | 'rowlock'
 const kinds = ['concert', 'play', 'movie', 'match', 'festival', 'talk', 'other'] as const
@@ -151,7 +151,7 @@ export class Plans extends View {
     await this.act(async () => {
       const checked = await answered(checkPlan({ client, ...this.document() }))
       this.checked = checked
-      return checked.ok ? `No problems: ${count(checked.seats.length)} seats.` : `${count(checked.problemCount)} problems.`
+      tell(checked.ok ? `No problems: ${count(checked.seats.length)} seats.` : `${problems(checked.problemCount)}.`)
     })
   }
 
@@ -159,7 +159,7 @@ export class Plans extends View {
     return html`<div class="beside">
       <organiser-problem-map .who=${this.who} .checked=${c} .at=${this.at} @problem=${(e: CustomEvent<number>) => this.look(e.detail)}></organiser-problem-map>
       <div class="panel">
-        <h3>${c.ok ? 'No problems' : `${count(c.problemCount)} problems`}</h3>
+        <h3>${c.ok ? 'No problems' : problems(c.problemCount)}</h3>
         <p>${count(c.seats.length)} seats${c.areas.length ? `, ${count(c.areas.length)} areas` : ''}, in ${c.categories.join(', ') || 'no category'}.</p>
         ${c.problems.length ? html`<ol class="problems" tabindex="0" aria-label="Problems">${c.problems.map((p, i) => html`<li id="problem-${i}" class=${i === this.at ? 'at' : ''}>
           ${p.seat === undefined ? html`<code>${p.path}</code>` : html`<button type="button" aria-pressed=${i === this.at} @click=${() => (this.at = i)}><code>${p.path}</code> on the map</button>`} ${p.message}</li>`)}</ol>
@@ -231,6 +231,8 @@ export function minor(text: string, currency: string): number {
   if (fraction.length > digits) throw new Error(`${text}: ${currency} has ${digits} digits behind the point.`)
   return Number(whole + fraction.padEnd(digits, '0'))
 }
+
+const problems = (n: number) => (n === 1 ? '1 problem' : `${count(n)} problems`)
 
 function guess(name: string, text: string): Format {
   if (/\.csv$/i.test(name) || !/^\s*[{[]/.test(text)) return 'csv'

@@ -9,15 +9,15 @@ import { customElement, property, query, state } from 'lit/decorators.js'
 import { Live } from '../map/live.ts'
 import type { RowlockMap, Selection } from '../map/rowlock-map.ts'
 import '../map/index.ts'
-import { answered, client, count, money, said, when, write } from './client.ts'
+import { answered, client, count, money, Refusal, said, when, write } from './client.ts'
 import { learnTitles, titles } from './shows.ts'
 import { badge, field, text, View } from './view.ts'
 
-/** What a queue of the show says of itself, where the server has one. */
-interface QueueFigures {
+/** What a waiting room says of itself. */
+interface Queue {
   open: boolean
   waiting?: number
-  admitted?: number
+  settings?: { ratePerMinute?: number }
 }
 
 const settleMillis = 400 // changes come in bursts; figures are asked for after each
@@ -28,11 +28,13 @@ export class ShowView extends View {
   @state() private facts: Show | undefined
   @state() private sales: Sales | undefined
   @state() private free: Availability | undefined
+  @state() private queue: Queue | undefined
   @state() private condition: 'live' | 'asking' | 'away' | '' = ''
   @state() private selection: Selection | undefined
   @query('dialog') private dialog!: HTMLDialogElement
   @query('rowlock-map') private map!: RowlockMap
   private stream: Live | undefined
+  private hasQueue = true // until the server says that it has none
   private soon: ReturnType<typeof setTimeout> | undefined
 
   override connectedCallback() {
@@ -61,14 +63,19 @@ export class ShowView extends View {
 
   private async read() {
     const path = { showId: this.show }
-    const [facts, free, sales] = await Promise.all([
+    const [facts, free, queue, sales] = await Promise.all([
       answered(readShow({ client, path })),
       answered(readAvailability({ client, path })),
+      this.hasQueue ? answered<Queue>(client.get({ url: '/shows/{showId}/queue', path }) as never).catch((e) => {
+        if (e instanceof Refusal && e.status === 404) this.hasQueue = false
+        return undefined
+      }) : undefined,
       this.may('sales:read') ? answered(readSales({ client, path })) : undefined,
     ])
     await learnTitles([facts.eventId])
     this.facts = facts
     this.free = free
+    this.queue = queue
     this.sales = sales
   }
 
@@ -101,6 +108,15 @@ export class ShowView extends View {
     })
   }
 
+  private setQueue(open: boolean) {
+    void this.act(async () => {
+      const url = open ? '/shows/{showId}/queue/open' : '/shows/{showId}/queue/close'
+      await write((headers) => client.post({ url, path: { showId: this.show }, headers }) as never)
+      await this.read()
+      return open ? 'The waiting room is open: who wants to hold places needs a turn.' : 'The waiting room is closed: places can be held without a turn.'
+    })
+  }
+
   private steering(s: Show) {
     const button = (verb: typeof pauseShow, name: string, words: string, kind = '') =>
       html`<button type="button" class=${kind} ?disabled=${this.busy} @click=${() => this.steer(verb, words)}>${name}</button>`
@@ -109,6 +125,7 @@ export class ShowView extends View {
         ${s.status === 'draft' ? button(publishShow, 'Publish', 'It is on sale, within its sale window.', 'primary') : nothing}
         ${s.status === 'on_sale' ? button(pauseShow, 'Pause sales', 'Sales are paused. Live holds may still be paid.') : nothing}
         ${s.status === 'paused' ? button(resumeShow, 'Resume sales', 'It is on sale again.', 'primary') : nothing}
+        ${this.queue && (s.status === 'on_sale' || s.status === 'paused') ? html`<button type="button" ?disabled=${this.busy} @click=${() => this.setQueue(!this.queue!.open)}>${this.queue.open ? 'Close' : 'Open'} the waiting room</button>` : nothing}
         ${s.status === 'cancelled' || s.status === 'ended' ? nothing : html`<button type="button" class="danger" ?disabled=${this.busy} @click=${() => this.dialog.showModal()}>Cancel show …</button>`}` : nothing}
       ${this.may('sales:read') ? html`<a class="button" href="#/bookings/of/${this.show}">Bookings</a>` : nothing}
       ${this.may('checkin') ? html`<a class="button" href="#/door/${this.show}">Door</a>` : nothing}
@@ -120,7 +137,7 @@ export class ShowView extends View {
     const f = this.free, n = this.sales
     const cell = (name: string, value: string, note = '') => html`<div><dt>${name}</dt><dd>${value}${note ? html` <small>${note}</small>` : nothing}</dd></div>`
     const share = (k: number) => (f && f.capacity > 0 ? `${Math.round((k * 100) / f.capacity)} %` : '')
-    const queue = (this.facts as Show & { queue: QueueFigures }).queue
+    const q = this.queue
     const last = n ? lately(n, 1) : 0
     return html`<section aria-labelledby="figures">
       <h2 id="figures">Sale <small class="condition ${this.condition}">${{ live: 'live', asking: 'asked every few seconds', away: 'no connection', '': '' }[this.condition]}</small></h2>
@@ -131,7 +148,7 @@ export class ShowView extends View {
           ${cell('Kept', money(n.takenAmount - n.refundedAmount, n.currency), `${count(n.bookings)} bookings`)}
           ${cell('In holds', money(n.heldAmount, n.currency), n.pending ? `${count(n.pending)} being paid` : '')}
           ${cell('Given back', money(n.refundedAmount, n.currency), n.refusedRefunds ? `${n.refusedRefunds} refused!` : '')}` : nothing}
-        ${cell('Waiting room', queue.open ? 'open' : 'closed', queue.waiting === undefined ? '' : `${count(queue.waiting)} wait`)}
+        ${q ? cell('Waiting room', q.open ? 'open' : 'closed', q.open ? [q.waiting === undefined ? '' : `${count(q.waiting)} wait`, q.settings?.ratePerMinute ? `${count(q.settings.ratePerMinute)} a minute` : ''].filter(Boolean).join(', ') : '') : nothing}
       </dl>
       ${n ? bars(n) : nothing}
     </section>`
@@ -176,6 +193,11 @@ export class ShowView extends View {
     </section>`
   }
 
+  private clear() {
+    this.map.choose([])
+    this.selection = undefined
+  }
+
   private chosenSeats() {
     return (this.selection?.seats ?? []).map(({ seatId }) => ({ seatId }))
   }
@@ -186,7 +208,7 @@ export class ShowView extends View {
     const seats = this.chosenSeats(), reason = text(form, 'reason')
     void this.act(async () => {
       const done = await write((headers) => blockSeats({ client, path: { showId: this.show }, headers, body: { seats, reason } }))
-      this.map.choose([])
+      this.clear()
       form.reset()
       return `${count(done.seatCount)} seats are off sale.`
     })
@@ -196,7 +218,7 @@ export class ShowView extends View {
     const seats = this.chosenSeats()
     void this.act(async () => {
       const done = await write((headers) => unblockSeats({ client, path: { showId: this.show }, headers, body: { seats } }))
-      this.map.choose([])
+      this.clear()
       return `${count(done.seatCount)} seats are on sale again.`
     })
   }
@@ -220,7 +242,7 @@ export class ShowView extends View {
           client, headers, path: { reservationId: hold.reservationId },
           body: { paymentMethod, ...(paymentReference ? { paymentReference } : {}), ...(email ? { buyer: { name, email } } : {}) },
         }))
-        this.map.choose([])
+        this.clear()
         form.reset()
         location.hash = `#/bookings/${booking.bookingId}`
       } catch (refused) {
