@@ -167,11 +167,15 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 	s.api.Mount("GET /problems", problems)
 	s.api.Mount("GET /problems/", problems)
 	s.api.Mount("GET /style.css", web.Style())
-	landing := web.LandingOptions{Shows: (&recentShows{ask: s.shows}).shows, Mock: opts.Auth.Mock}
+	developers := web.DevelopersOptions{Shows: (&recentShows{ask: s.shows}).shows, Mock: opts.Auth.Mock}
 	if s.cfg.Development() && opts.Auth.Mock {
-		landing.Key = devKey
+		developers.Key = devKey
 	}
-	s.api.Mount("GET /{$}", web.Landing(landing))
+	s.api.Mount("GET /developers", web.Developers(developers))
+	s.api.Mount("GET /{$}", web.App(s.cfg.Development()))
+	s.api.Mount("GET /assets/", web.Assets())
+	s.api.Mount("GET /embed.js", web.Embed())
+	s.api.Mount("GET /leave.js", web.Leave())
 	return nil
 }
 
