@@ -244,7 +244,7 @@ func TestReadersSeeWhatWasAcknowledgedOnTwoInstances(t *testing.T) {
 	db := pgtest.New(t)
 	stores := []*store.Store{fixture.On(t, db), fixture.On(t, db)}
 	show := fixture.Show(t, stores[0], fixture.Options{Seats: 40, Floor: 40})
-	maps := []*live.Maps{live.New(stores[0]), live.New(stores[1])}
+	maps := []*live.Maps{live.New(stores[0], nil), live.New(stores[1], nil)}
 
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -323,7 +323,7 @@ func TestASeatIsFreeAtTheEndOfItsHoldWithNobodyTidyingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	staff, _, err := s.PlaceReservation(t.Context(), fixture.Staff, new(fixture.Key()), store.PlaceRequest{
 		ShowID: show.ID, CustomerID: customer, FromBlockID: block.BlockID, TTLSeconds: 1, Seats: []store.SeatRef{{ID: show.Seats[2].ID}},
 	})
@@ -379,7 +379,7 @@ func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
 	db := pgtest.New(t)
 	s := fixture.On(t, db)
 	show := fixture.Show(t, s, fixture.Options{Seats: 4})
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	hold := place(t, s, store.PlaceRequest{ShowID: show.ID, TTLSeconds: 1, Seats: []store.SeatRef{{ID: show.Seats[0].ID}}})
 	fresh := read(t, maps, show.ID)
 
@@ -427,7 +427,7 @@ func TestReadVersion(t *testing.T) {
 	t.Parallel()
 	s := fixture.Open(t)
 	show := fixture.Show(t, s, fixture.Options{})
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	now := read(t, maps, show.ID).Version
 
 	t.Run("Waits for a version that comes", func(t *testing.T) {
@@ -462,7 +462,7 @@ func TestOnlySoManyShowsAreKept(t *testing.T) {
 	for range 4 {
 		shows = append(shows, fixture.Show(t, s, fixture.Options{Seats: 10}))
 	}
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	want := func(shows, places int) {
 		t.Helper()
 		if n, p := maps.Kept(); n != shows || p != places {
@@ -497,7 +497,7 @@ func TestMoreChangesThanAreReadAtOnce(t *testing.T) {
 	t.Parallel()
 	s := fixture.Open(t)
 	show := fixture.Show(t, s, fixture.Options{Seats: 12})
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	maps.FollowAtMost(5)
 	read(t, maps, show.ID)
 	var last *store.ReservationView
@@ -523,7 +523,7 @@ func TestAMapIsReadAgainWhenTheShowItselfChanges(t *testing.T) {
 	t.Parallel()
 	s := fixture.Open(t)
 	show := fixture.Show(t, s, fixture.Options{Seats: 4, Floor: 9})
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	read(t, maps, show.ID)
 	larger := fixture.Plan(t, s, show.HallID, fixture.Options{Seats: 6, Floor: 12})
 	organisation := uuid.MustParse(org)
