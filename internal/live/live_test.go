@@ -374,15 +374,9 @@ func TestASeatIsFreeAtTheEndOfItsHoldWithNobodyTidyingUp(t *testing.T) {
 	}
 }
 
-func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t)
-	s := fixture.On(t, db)
-	show := fixture.Show(t, s, fixture.Options{Seats: 4})
-	maps := live.New(s, nil)
-	hold := place(t, s, store.PlaceRequest{ShowID: show.ID, TTLSeconds: 1, Seats: []store.SeatRef{{ID: show.Seats[0].ID}}})
-	fresh := read(t, maps, show.ID)
-
+// cut takes the database away until back is called.
+func cut(t *testing.T, db *pgtest.DB) (back func()) {
+	t.Helper()
 	elsewhere, err := url.Parse(db.URL(""))
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +386,7 @@ func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer admin.Close(context.Background())
+	t.Cleanup(func() { admin.Close(context.Background()) })
 	run := func(sql string) {
 		t.Helper()
 		if _, err := admin.Exec(t.Context(), sql); err != nil {
@@ -401,7 +395,19 @@ func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
 	}
 	run("alter database " + db.Name + " with connection limit 0")
 	run("select pg_terminate_backend(pid) from pg_stat_activity where datname = '" + db.Name + "'")
+	return func() { run("alter database " + db.Name + " with connection limit -1") }
+}
 
+func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := fixture.On(t, db)
+	show := fixture.Show(t, s, fixture.Options{Seats: 4})
+	maps := live.New(s, nil)
+	hold := place(t, s, store.PlaceRequest{ShowID: show.ID, TTLSeconds: 1, Seats: []store.SeatRef{{ID: show.Seats[0].ID}}})
+	fresh := read(t, maps, show.ID)
+
+	back := cut(t, db)
 	v := read(t, maps, show.ID)
 	if !v.Stale || v.Version != fresh.Version || v.Age <= 0 {
 		t.Errorf("while the database is away: %+v", v)
@@ -416,7 +422,7 @@ func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
 		t.Errorf("after the hold: %+v", v)
 	}
 
-	run("alter database " + db.Name + " with connection limit -1")
+	back()
 	place(t, s, store.PlaceRequest{ShowID: show.ID, Seats: []store.SeatRef{{ID: show.Seats[1].ID}}})
 	if v := read(t, maps, show.ID); v.Stale || v.Statuses != "ahaa" {
 		t.Errorf("when it is back: %+v", v)
