@@ -112,7 +112,7 @@ func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger, watch 
 		return nil, err
 	}
 	return store.Open(ctx, store.Config{
-		URL: cfg.DatabaseURL, LaneURL: cfg.DatabaseLaneURL, ReplicaURL: cfg.DatabaseReplicaURL,
+		URL: cfg.DatabaseURL, LaneURL: cfg.DatabaseLaneURL, DirectURL: cfg.DirectURL(), ReplicaURL: cfg.DatabaseReplicaURL,
 		PoolMax: int32(cfg.PoolRequests + cfg.PoolJobs), // jobs never take more than theirs
 		Lanes: lanes.Config{
 			Lanes: cfg.Lanes, BatchMax: cfg.LaneBatchMax, QueueMax: cfg.LaneQueueMax,
@@ -127,7 +127,7 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 	opts := api.Options{
 		Log: s.log, Metrics: s.metrics, Version: version, Addr: s.cfg.Addr, Store: s.store,
 		Checkout: s.checkout, Tickets: s.tickets,
-		InFlightMax: s.cfg.InFlightMax, CORSOrigins: s.cfg.CORSOrigins, Checks: s.checks(),
+		InFlightMax: s.cfg.InFlightMax, StreamsMax: s.cfg.StreamsMax, CORSOrigins: s.cfg.CORSOrigins, Checks: s.checks(),
 		Limit: api.LimitOptions{
 			PerSecond: s.cfg.RateLimit, KeyPerSecond: s.cfg.RateLimitAPIKeys,
 			SkipLoopback: s.cfg.Development(), TrustProxy: s.cfg.TrustProxy,
@@ -258,6 +258,9 @@ func (s *service) run(ctx context.Context, more ...part) error {
 	if s.ui != nil {
 		parts = append(parts, part{"riverui", s.ui.Run})
 	}
+	if s.ui != nil { // it serves the API
+		parts = append(parts, part{"live", s.api.Run})
+	}
 	return together(ctx, s.log, append(parts, part{"http", s.http}))
 }
 
@@ -282,7 +285,7 @@ func (s *service) http(ctx context.Context) error {
 		s.server.Close()
 		return fmt.Errorf("requests were cut off after %v: %w", s.cfg.ShutdownTimeout, err)
 	}
-	return nil
+	return s.api.Drain(grace)
 }
 
 func (s *service) close() {
