@@ -1,6 +1,6 @@
 // Keeps a show's statuses right: by the stream, and by asking again and again
 // where there is none. Nothing is asked while nobody looks.
-import { readAvailability, type Availability } from '@rowlock/client'
+import { readAvailability, watchShow, type Availability } from '@rowlock/client'
 import type { Client } from '@rowlock/client/client'
 
 export interface AreaNews {
@@ -110,8 +110,8 @@ export class Live {
     this.ended.signal.addEventListener('abort', end)
     document.addEventListener('visibilitychange', hide)
     try {
-      const { stream } = await this.client.sse.get({
-        url: '/shows/{showId}/stream',
+      const { stream } = await watchShow({
+        client: this.client,
         path: { showId: this.showId },
         headers: this.last === undefined ? {} : { 'Last-Event-ID': this.last },
         signal: one.signal,
