@@ -211,7 +211,8 @@ func welcome(addr net.Addr, cfg *config.Config) string {
 	return fmt.Sprintf(`
 Rowlock is at %[1]s
 
-  %[1]s/          what is on, and a first hold with curl
+  %[1]s/          what is on: choose seats, pay, get tickets
+  %[1]s/developers  a first hold with curl
   %[1]s/docs      every operation, to try
   %[1]s/riverui/  jobs at work (any name, password %[2]s)
   %[1]s/metrics   figures

@@ -350,6 +350,7 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 	}
 	t.remember()
 	t.answer()
+	t.w.s.changed(t.shows)
 	return nil
 }
 

@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +24,8 @@ import (
 type Config struct {
 	URL        string // role rowlock_app; may go through PgBouncer in transaction mode
 	LaneURL    string // role rowlock_lane, direct; "": URL
-	ReplicaURL string // for catalogue reads; "": URL
+	DirectURL  string // past any pooler, to LISTEN; "": URL
+	ReplicaURL string // a replica, for lists and whole maps; see [Store.reading]; "": there is none
 	PoolMax    int32  // connections for requests; 0: 16
 	Lanes      lanes.Config
 	Jobs       Scheduler // schedules expiry jobs in the lane's transaction; nil: none are (tests)
@@ -64,6 +67,7 @@ type Ending struct {
 type Observer interface {
 	lanes.Observer
 	Hold(replayed bool, err error) // what became of a request for a hold
+	Listening(up bool)             // whether the connection that hears of other processes' changes is there
 }
 
 // Store is the database with its rules: one exported method is one use case
@@ -71,12 +75,14 @@ type Observer interface {
 type Store struct {
 	cfg     Config
 	pool    *pgxpool.Pool
-	replica *pgxpool.Pool
+	replica *pgxpool.Pool // nil: there is none
+	useful  atomic.Bool   // the replica answers and is not far behind
 	lanes   *lanes.Set[*laneCommand, boxoffice.Outcome]
 	terms   *termsCache
 	asked   singleflight.Group // shows whose terms are being read
 	counts  *countsCache
 	away    atomic.Bool // a lane lost the database, and none has had it since
+	news    news
 	log     *slog.Logger
 }
 
@@ -89,6 +95,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.LaneURL == "" {
 		cfg.LaneURL = cfg.URL
 	}
+	cfg.DirectURL = cmp.Or(cfg.DirectURL, cfg.URL)
 	if cfg.PoolMax == 0 {
 		cfg.PoolMax = 16
 	}
@@ -96,8 +103,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, pool: pool, replica: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache()}
-	if cfg.ReplicaURL != "" {
+	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), news: newNews()}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	if cfg.ReplicaURL != "" { // which may be away: nothing depends on it
 		if s.replica, err = openPool(ctx, cfg.ReplicaURL, cfg.PoolMax); err != nil {
 			pool.Close()
 			return nil, err
@@ -117,24 +128,27 @@ func openPool(ctx context.Context, url string, most int32) (*pgxpool.Pool, error
 	}
 	c.MaxConns = most
 	c.ConnConfig.RuntimeParams["application_name"] = "rowlock requests"
-	pool, err := pgxpool.NewWithConfig(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("database: %w", err)
-	}
-	return pool, nil
+	return pgxpool.NewWithConfig(ctx, c)
 }
 
 // Run works the lanes until ctx ends; then it lets what has queued finish.
-func (s *Store) Run(ctx context.Context) error { return s.lanes.Run(ctx) }
+// Beside that it tells other processes of what has changed, and looks after
+// the replica.
+func (s *Store) Run(ctx context.Context) error {
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var ended sync.WaitGroup
+	ended.Go(func() { s.notify(beside) })
+	ended.Go(func() { s.watchReplica(beside) })
+	err := s.lanes.Run(ctx)
+	stop()
+	ended.Wait()
+	return err
+}
 
 // Close closes the pools. Call it after Run has returned.
 func (s *Store) Close() {
 	s.pool.Close()
-	if s.replica != s.pool {
+	if s.replica != nil {
 		s.replica.Close()
 	}
 }
@@ -142,7 +156,7 @@ func (s *Store) Close() {
 // Pools returns the connection pools by name, for metrics.
 func (s *Store) Pools() map[string]*pgxpool.Pool {
 	m := map[string]*pgxpool.Pool{"requests": s.pool}
-	if s.replica != s.pool {
+	if s.replica != nil {
 		m["replica"] = s.replica
 	}
 	return m

@@ -10,7 +10,8 @@ const organiserPolicy = "default-src 'none'; script-src 'self'; style-src 'self'
 // script asks the API. Whoever is not signed in gets the same document, and
 // nothing from the API.
 func Organiser() http.Handler {
+	page := struct{ Script, Style string }{Versioned("organiser.js"), Versioned("organiser.css")}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		renderWith(w, "organiser.html", nil, organiserPolicy)
+		renderUnder(w, organiserPolicy, "organiser.html", page)
 	})
 }

@@ -1,6 +1,6 @@
 // Keeps a show's statuses right: by the stream, and by asking again and again
 // where there is none. Nothing is asked while nobody looks.
-import { readAvailability, type Availability } from '@rowlock/client'
+import { readAvailability, watchShow, type Availability } from '@rowlock/client'
 import type { Client } from '@rowlock/client/client'
 
 export interface AreaNews {
@@ -110,8 +110,8 @@ export class Live {
     this.ended.signal.addEventListener('abort', end)
     document.addEventListener('visibilitychange', hide)
     try {
-      const { stream } = await this.client.sse.get({
-        url: '/shows/{showId}/stream',
+      const { stream } = await watchShow({
+        client: this.client,
         path: { showId: this.showId },
         headers: this.last === undefined ? {} : { 'Last-Event-ID': this.last },
         signal: one.signal,
@@ -122,7 +122,7 @@ export class Live {
           wait ??= 1000
           this.hear(event ?? 'message', data as never)
           if (id) this.last = id
-          if (event === 'reset') this.last = undefined
+          if (event === 'reset') this.last = undefined // a snapshot follows
           if (event === 'closing') {
             wait = (data as { retryMs?: number }).retryMs ?? wait
             end()
@@ -140,7 +140,7 @@ export class Live {
     return wait
   }
 
-  private hear(event: string, data: { version: number; statuses: string; seats?: []; areas?: AreaNews[] }) {
+  private hear(event: string, data: { version: number; statuses: string; seats?: []; areas?: AreaNews[]; stale?: boolean }) {
     switch (event) {
       case 'snapshot':
         this.listener.snapshot(data.version, data.statuses, data.areas ?? [])
@@ -153,8 +153,8 @@ export class Live {
       case 'heartbeat':
         this.listener.condition('live')
         break
-      case 'reset':
-        void this.ask()
+      case 'stale': // the database is away; what is seen may have changed
+        this.listener.condition(data.stale ? 'away' : 'live')
     }
   }
 

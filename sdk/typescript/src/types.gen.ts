@@ -825,6 +825,25 @@ export type ChangedShow = {
     version: number;
 };
 
+export type ChangesEvent = {
+    /**
+     * The version that this follows: that of the event before
+     */
+    after: number;
+    /**
+     * Areas and what is left in them now
+     */
+    areas: Array<WatchedArea>;
+    /**
+     * Seats and what they are now. Set it, whatever they were: a seat may be named that has not changed
+     */
+    seats: Array<WatchedSeat>;
+    /**
+     * The version that this leads to. The same as after when a hold has ended and nothing was logged yet; then the event has no id
+     */
+    version: number;
+};
+
 export type ChangesOutputBody = {
     /**
      * The oldest first
@@ -966,6 +985,13 @@ export type CheckedTicket = {
      * Who comes
      */
     ticketType: string;
+};
+
+export type ClosingEvent = {
+    /**
+     * Milliseconds to wait before coming back, so that not all viewers do at once
+     */
+    retryMs: number;
 };
 
 export type ConfirmInputBody = {
@@ -1489,6 +1515,13 @@ export type HallsBody = {
      * Send it as cursor for the next page; missing on the last
      */
     nextCursor?: string;
+};
+
+export type HeartbeatEvent = {
+    /**
+     * By the database's clock, which holds end by
+     */
+    serverTime: string;
 };
 
 export type ImportedPlan = {
@@ -2388,6 +2421,13 @@ export type ReservedSeat = {
     ticketType: string;
 };
 
+export type ResetEvent = {
+    /**
+     * The version of the snapshot that follows
+     */
+    version: number;
+};
+
 export type RetryRefundInputBody = {
     /**
      * How people gave the money back: the reference of a transfer or a receipt
@@ -2716,6 +2756,25 @@ export type ShowAvailability = {
     capacity: number;
 };
 
+export type ShowEvent = {
+    /**
+     * Whether places can be held now
+     */
+    saleOpen: boolean;
+    /**
+     * No place is free
+     */
+    soldOut: boolean;
+    /**
+     * What the show is
+     */
+    status: 'draft' | 'on_sale' | 'paused' | 'cancelled' | 'ended';
+    /**
+     * The show's version
+     */
+    version: number;
+};
+
 export type ShowHall = {
     /**
      * The hall
@@ -2873,6 +2932,80 @@ export type SketchedSeat = {
      * Vertical position, growing downwards
      */
     y?: number;
+};
+
+export type SnapshotEvent = {
+    /**
+     * Each standing area
+     */
+    areas: Array<AreaCount>;
+    /**
+     * Since when the places are like this, by the database's clock: the show's last change, or the end of a hold that came after it
+     */
+    asOf: string;
+    /**
+     * Places that can be held now
+     */
+    available: number;
+    /**
+     * Seats kept off sale
+     */
+    blocked: number;
+    /**
+     * Places sold
+     */
+    booked: number;
+    /**
+     * Places in all, seats and units of areas
+     */
+    capacity: number;
+    /**
+     * The same for each price class
+     */
+    categories: Array<CategoryAvailability>;
+    /**
+     * Places in holds that are not over
+     */
+    held: number;
+    /**
+     * The plan whose order statuses is in
+     */
+    planId?: string;
+    /**
+     * Whether places can be held now
+     */
+    saleOpen: boolean;
+    /**
+     * The show
+     */
+    showId: string;
+    /**
+     * No place is free
+     */
+    soldOut: boolean;
+    /**
+     * The database cannot be reached: this was known last, and later changes are missing
+     */
+    stale?: boolean;
+    /**
+     * What the show is
+     */
+    status: 'draft' | 'on_sale' | 'paused' | 'cancelled' | 'ended';
+    /**
+     * A letter a seat, in the order of the plan's seats: a available, h held, b booked, x blocked
+     */
+    statuses: string;
+    /**
+     * The show's version; raised by each change
+     */
+    version: number;
+};
+
+export type StaleEvent = {
+    /**
+     * true: the database cannot be reached, and changes are missing; false: it is back, and none are
+     */
+    stale: boolean;
 };
 
 export type Ticket = {
@@ -3060,6 +3193,36 @@ export type Violation = {
      * What is wrong with it
      */
     message: string;
+};
+
+export type WatchedArea = {
+    /**
+     * The area's id
+     */
+    areaId: string;
+    /**
+     * Units that can be held now
+     */
+    available: number;
+    /**
+     * Units in all
+     */
+    capacity: number;
+};
+
+export type WatchedSeat = {
+    /**
+     * What people read: section, row and seat
+     */
+    label: string;
+    /**
+     * The seat's id
+     */
+    seatId: string;
+    /**
+     * What it is
+     */
+    status: 'available' | 'held' | 'booked' | 'blocked';
 };
 
 export type ListBookingsData = {
@@ -6858,6 +7021,169 @@ export type UnblockSeatsResponses = {
 };
 
 export type UnblockSeatsResponse = UnblockSeatsResponses[keyof UnblockSeatsResponses];
+
+export type WatchShowData = {
+    body?: never;
+    headers?: {
+        /**
+         * The id of the last event that was received: what comes after it is sent, without gap or repeat. Browsers send it by themselves
+         */
+        'Last-Event-ID'?: string;
+    };
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: {
+        /**
+         * The same, for clients that cannot set headers; the header counts
+         */
+        lastEventId?: string;
+    };
+    url: '/shows/{showId}/stream';
+};
+
+export type WatchShowErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type WatchShowError = WatchShowErrors[keyof WatchShowErrors];
+
+export type WatchShowResponses = {
+    /**
+     * Server Sent Events
+     *
+     * Each object is one event, in the text form of server-sent events.
+     */
+    200: Array<{
+        data: SnapshotEvent;
+        /**
+         * The event's name.
+         */
+        event: 'snapshot';
+        /**
+         * The show's version, for Last-Event-ID.
+         */
+        id?: number;
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        data: ChangesEvent;
+        /**
+         * The event's name.
+         */
+        event: 'changes';
+        /**
+         * The show's version, for Last-Event-ID.
+         */
+        id?: number;
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        data: ShowEvent;
+        /**
+         * The event's name.
+         */
+        event: 'show';
+        /**
+         * The show's version, for Last-Event-ID.
+         */
+        id?: number;
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        data: ResetEvent;
+        /**
+         * The event's name.
+         */
+        event: 'reset';
+        /**
+         * The show's version, for Last-Event-ID.
+         */
+        id?: number;
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        data: StaleEvent;
+        /**
+         * The event's name.
+         */
+        event: 'stale';
+        /**
+         * The show's version, for Last-Event-ID.
+         */
+        id?: number;
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        data: HeartbeatEvent;
+        /**
+         * The event's name.
+         */
+        event: 'heartbeat';
+        /**
+         * The show's version, for Last-Event-ID.
+         */
+        id?: number;
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        data: ClosingEvent;
+        /**
+         * The event's name.
+         */
+        event: 'closing';
+        /**
+         * The show's version, for Last-Event-ID.
+         */
+        id?: number;
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    }>;
+};
+
+export type WatchShowResponse = WatchShowResponses[keyof WatchShowResponses];
 
 export type CheckInData = {
     body: CheckInInputBody;
