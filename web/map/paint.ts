@@ -14,6 +14,7 @@ export interface View {
 
 const margin = 0.35 // of the window, on each side of the picture
 const restMillis = 110
+const spritesMax = 200
 const plainBelow = 7 // pixels of a seat below which it is a mere dot
 
 export interface Marks {
@@ -23,7 +24,7 @@ export interface Marks {
 }
 
 export class Painter {
-  scheme!: Scheme
+  private colours!: Scheme
   private hall: Hall | undefined
   private readonly c: CanvasRenderingContext2D
   private readonly picture = document.createElement('canvas')
@@ -39,6 +40,16 @@ export class Painter {
   private marks: Marks = { chosen: [] }
   /** Called after the first frame with seats. */
   painted: (() => void) | undefined
+
+  set scheme(s: Scheme) {
+    this.colours = s
+    this.sprites.clear()
+    this.again()
+  }
+
+  get scheme(): Scheme {
+    return this.colours
+  }
 
   constructor(private readonly canvas: HTMLCanvasElement) {
     this.c = canvas.getContext('2d')!
@@ -178,7 +189,7 @@ export class Painter {
     const k = view.k * ratio
     const at: View = { k: view.k, x: Math.round(view.x * ratio) + mx, y: Math.round(view.y * ratio) + my }
     this.pictured = at
-    this.sprites.clear()
+    if (this.sprites.size > spritesMax) this.sprites.clear()
     p.setTransform(1, 0, 0, 1, 0, 0)
     p.clearRect(0, 0, w, h)
     this.behind(at, k)

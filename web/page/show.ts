@@ -223,9 +223,8 @@ class ShowView extends LitElement {
   }
 
   private readonly taken = (e: CustomEvent<{ seats: ChosenSeat[] }>) => {
-    const lost = new Set(e.detail.seats.map((s) => s.seatId))
-    const rest = this.count - this.cart.lines.filter((l) => lost.has(l.seatId)).length
-    this.tell(t.page.taken(e.detail.seats.map((s) => s.label).join(', '), rest))
+    // The selection has changed before this is told.
+    this.tell(t.page.taken(e.detail.seats.map((s) => s.label).join(', '), this.count))
   }
 
   private readonly ready = () => {
@@ -302,8 +301,8 @@ class ShowView extends LitElement {
     switch (p?.code) {
       case 'SEAT_ALREADY_RESERVED': {
         const seats = p.unavailableSeats ?? []
-        this.dropTaken(seats)
         this.map?.drop(seats.map((s) => s.seatId))
+        this.dropTaken(seats)
         if (p.ownReservationId) this.tell(w.ownHold)
         return
       }
