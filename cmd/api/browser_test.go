@@ -387,7 +387,7 @@ func TestThePagesInABrowser(t *testing.T) {
 		one.seat("Stalls-C-6")
 		one.press("Hold 1 place")
 		began := time.Now()
-		two.says("Stalls-C-6 just went to somebody else. Your other 1 place are still chosen.")
+		two.says("Stalls-C-6 just went to somebody else. The rest stays: 1 place.")
 		t.Logf("held in one, seen in the other %v after the click", time.Since(began))
 		one.says("These places are nobody else’s for")
 		two.until("only the other one is chosen", `document.querySelectorAll('.lines li').length === 1 && document.querySelector('.lines').innerText.includes('Stalls-C-5')`)
@@ -561,6 +561,20 @@ func TestThePagesInABrowser(t *testing.T) {
 			b.run(chromedp.Navigate(s.base + "/problems"))
 			check("problems, " + scheme)
 		}
+	})
+
+	t.Run("in the waiting room", func(t *testing.T) {
+		if _, document := s.get("/openapi.json"); !strings.Contains(document, `"/shows/{showId}/queue"`) {
+			t.Skip("this Rowlock has no waiting room")
+		}
+		show := s.show(t, rows(2, 8), `,"queue":{"mode":"open"}`)
+		b := s.open(t, "/?show="+show)
+		b.seated()
+		b.seat("Stalls-A-2")
+		b.press("Hold 1 place")
+		b.says("It is your turn: hold your places now.")
+		b.press("Hold 1 place")
+		b.says("These places are nobody else’s for")
 	})
 
 	t.Run("twenty thousand seats", func(t *testing.T) {

@@ -300,11 +300,17 @@ export class Painter {
       p.stroke()
       const cx = a.outline.reduce((s, q) => s + q.x, 0) / a.outline.length
       const cy = a.outline.reduce((s, q) => s + q.y, 0) / a.outline.length
-      p.font = `600 ${Math.round(13 * this.ratio)}px system-ui, sans-serif`
+      const xs = a.outline.map((q) => q.x)
+      const room = (Math.max(...xs) - Math.min(...xs)) * k * 0.9
+      let px = 14 * this.ratio
+      p.font = `600 ${px}px system-ui, sans-serif`
+      px *= Math.min(1, room / p.measureText(a.name).width)
+      if (px < 7 * this.ratio) continue // its name is in the list below
+      p.font = `600 ${px}px system-ui, sans-serif`
       p.textAlign = 'center'
       p.textBaseline = 'middle'
       p.fillStyle = scheme.ink
-      p.fillText(a.name, X(a.x ?? cx), Y(a.y ?? cy))
+      p.fillText(a.name, X(cx), Y(cy))
     }
   }
 
