@@ -14,6 +14,7 @@ export interface View {
 
 const margin = 0.35 // of the window, on each side of the picture
 const restMillis = 110
+const spritesMax = 200
 const plainBelow = 7 // pixels of a seat below which it is a mere dot
 
 export interface Marks {
@@ -23,7 +24,7 @@ export interface Marks {
 }
 
 export class Painter {
-  scheme!: Scheme
+  private colours!: Scheme
   private hall: Hall | undefined
   private readonly c: CanvasRenderingContext2D
   private readonly picture = document.createElement('canvas')
@@ -39,6 +40,16 @@ export class Painter {
   private marks: Marks = { chosen: [] }
   /** Called after the first frame with seats. */
   painted: (() => void) | undefined
+
+  set scheme(s: Scheme) {
+    this.colours = s
+    this.sprites.clear()
+    this.again()
+  }
+
+  get scheme(): Scheme {
+    return this.colours
+  }
 
   constructor(private readonly canvas: HTMLCanvasElement) {
     this.c = canvas.getContext('2d')!
@@ -178,7 +189,7 @@ export class Painter {
     const k = view.k * ratio
     const at: View = { k: view.k, x: Math.round(view.x * ratio) + mx, y: Math.round(view.y * ratio) + my }
     this.pictured = at
-    this.sprites.clear()
+    if (this.sprites.size > spritesMax) this.sprites.clear()
     p.setTransform(1, 0, 0, 1, 0, 0)
     p.clearRect(0, 0, w, h)
     this.behind(at, k)
@@ -289,11 +300,17 @@ export class Painter {
       p.stroke()
       const cx = a.outline.reduce((s, q) => s + q.x, 0) / a.outline.length
       const cy = a.outline.reduce((s, q) => s + q.y, 0) / a.outline.length
-      p.font = `600 ${Math.round(13 * this.ratio)}px system-ui, sans-serif`
+      const xs = a.outline.map((q) => q.x)
+      const room = (Math.max(...xs) - Math.min(...xs)) * k * 0.9
+      let px = 14 * this.ratio
+      p.font = `600 ${px}px system-ui, sans-serif`
+      px *= Math.min(1, room / p.measureText(a.name).width)
+      if (px < 7 * this.ratio) continue // its name is in the list below
+      p.font = `600 ${px}px system-ui, sans-serif`
       p.textAlign = 'center'
       p.textBaseline = 'middle'
       p.fillStyle = scheme.ink
-      p.fillText(a.name, X(a.x ?? cx), Y(a.y ?? cy))
+      p.fillText(a.name, X(cx), Y(cy))
     }
   }
 

@@ -141,7 +141,7 @@ export class RowlockMap extends LitElement {
     return gone
   }
 
-  /** Lets go of seats that somebody else has; "seat-taken" and "selection-change" follow. */
+  /** Lets go of seats that somebody else has; "selection-change" and "seat-taken" follow. */
   drop(seatIds: string[]) {
     const lost = seatIds.map((id) => this.chosen.get(id)).filter((s) => s !== undefined)
     for (const s of lost) {
@@ -151,8 +151,8 @@ export class RowlockMap extends LitElement {
     if (lost.length === 0) return
     this.say(this.words.map.taken(lost.map((s) => s.label).join(', ')))
     this.mark()
-    this.dispatchEvent(new CustomEvent('seat-taken', { detail: { seats: lost.map((s) => this.chosenSeat(s)) }, bubbles: true, composed: true }))
     this.announce()
+    this.dispatchEvent(new CustomEvent('seat-taken', { detail: { seats: lost.map((s) => this.chosenSeat(s)) }, bubbles: true, composed: true }))
   }
 
   override connectedCallback() {
@@ -200,7 +200,6 @@ export class RowlockMap extends LitElement {
 
   private readonly recolour = () => {
     this.painter!.scheme = this.scheme
-    this.painter!.again()
     this.requestUpdate()
   }
 

@@ -67,5 +67,6 @@ export const style = css`
   .stepper button { width: 2.4rem; height: 2.4rem; font-size: 1.1rem; line-height: 1; }
   .stepper output { min-width: 2.4rem; text-align: center; font-variant-numeric: tabular-nums; }
   .keys { color: var(--soft); font-size: .8rem; margin: 0; padding: 0 .75rem .6rem; }
+  @media (hover: none) { .keys { display: none; } }
   .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 `

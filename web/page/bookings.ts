@@ -149,7 +149,7 @@ class BookingView extends LitElement {
         <p><a href="/?bookings"><span class="arrow" aria-hidden="true">←</span> ${w.bookings}</a></p>
         ${new URLSearchParams(location.search).has('new') && b.status === 'confirmed' ? html`<p class="note good" role="status">${w.thanks}</p>` : nothing}
         ${this.note ? html`<p class="note" role="status">${this.note}</p>` : nothing}
-        <h1 dir="auto" lang=${f?.event?.language ?? nothing}>${f?.event?.title ?? w.reference}</h1>
+        <h1><bdi lang=${f?.event?.language ?? nothing}>${f?.event?.title ?? w.reference}</bdi></h1>
         <p class="facts">${f ? html`<b>${when(t.tag, f.show.startsAt, f.show.timeZone, { ...dayAndClock, year: 'numeric' })}</b>
           ${f.show.venue ? html` · <span dir="auto">${f.show.venue.name}, ${f.show.venue.city}</span>` : nothing}` : nothing}</p>
         <p>${w.reference} <b class="reference" dir="ltr">${b.reference}</b> · ${named(w.status, b.status)} · ${money(t.tag, b.totalAmount, b.currency)}

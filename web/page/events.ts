@@ -78,8 +78,8 @@ class Events extends LitElement {
           <div class="poster k-${e.kind}" aria-hidden="true"><span>${[...e.title][0]}</span></div>
           <div class="about">
             <p class="kind">${[named(t.kinds, e.kind), e.genre, e.durationMinutes && e.durationMinutes < 600 ? w.minutes(e.durationMinutes) : '', e.ageRating].filter(Boolean).join(' · ')}</p>
-            <h2 lang=${e.language ?? nothing} dir="auto">${e.title}</h2>
-            ${e.description ? html`<p class="say" lang=${e.language ?? nothing} dir="auto">${e.description}</p>` : nothing}
+            <h2><bdi lang=${e.language ?? nothing}>${e.title}</bdi></h2>
+            ${e.description ? html`<p class="say"><bdi lang=${e.language ?? nothing}>${e.description}</bdi></p>` : nothing}
             <ul class="shows">${e.shows.map((s) => this.show(s))}</ul>
           </div></li>`)}
       </ul>

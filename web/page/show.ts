@@ -223,9 +223,8 @@ class ShowView extends LitElement {
   }
 
   private readonly taken = (e: CustomEvent<{ seats: ChosenSeat[] }>) => {
-    const lost = new Set(e.detail.seats.map((s) => s.seatId))
-    const rest = this.count - this.cart.lines.filter((l) => lost.has(l.seatId)).length
-    this.tell(t.page.taken(e.detail.seats.map((s) => s.label).join(', '), rest))
+    // The selection has changed before this is told.
+    this.tell(t.page.taken(e.detail.seats.map((s) => s.label).join(', '), this.count))
   }
 
   private readonly ready = () => {
@@ -302,8 +301,8 @@ class ShowView extends LitElement {
     switch (p?.code) {
       case 'SEAT_ALREADY_RESERVED': {
         const seats = p.unavailableSeats ?? []
-        this.dropTaken(seats)
         this.map?.drop(seats.map((s) => s.seatId))
+        this.dropTaken(seats)
         if (p.ownReservationId) this.tell(w.ownHold)
         return
       }
@@ -549,11 +548,11 @@ class ShowView extends LitElement {
     return html`
       <header class="occasion">
         <p><a href="/"><span class="arrow" aria-hidden="true">←</span> ${w.whatsOn}</a></p>
-        <h1 dir="auto" lang=${this.event?.language ?? nothing}>${this.event?.title ?? '…'}</h1>
+        <h1><bdi lang=${this.event?.language ?? nothing}>${this.event?.title ?? '…'}</bdi></h1>
         <p class="facts"><b>${when(t.tag, s.startsAt, s.timeZone, { ...dayAndClock, year: 'numeric' })}</b>
           ${s.doorsAt ? html` · ${w.doors(when(t.tag, s.doorsAt, s.timeZone, clock))}` : nothing}
           ${s.venue ? html` · <span dir="auto">${s.venue.name}${s.hall ? `, ${s.hall.name}` : ''}, ${s.venue.city}</span>` : nothing}</p>
-        ${s.note ? html`<p class="say" dir="auto">${s.note}</p>` : nothing}
+        ${s.note ? html`<p class="say"><bdi>${s.note}</bdi></p>` : nothing}
         ${this.closed(s)}
       </header>
       <div class="buy">

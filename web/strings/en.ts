@@ -99,7 +99,7 @@ export const en = {
     over: 'The time for your places is over. They were let go; if they are still free you can hold them again.',
     holdAgain: 'Hold them again',
     taken: (labels: string, rest: number) =>
-      rest > 0 ? `${labels} just went to somebody else. Your other ${places(rest)} are still chosen.` : `${labels} just went to somebody else.`,
+      rest > 0 ? `${labels} just went to somebody else. The rest stays: ${places(rest)}.` : `${labels} just went to somebody else.`,
     areaShort: (name: string, left: number) => `${name}: only ${left} left.`,
     ownHold: 'You hold some of these in another window.',
     limit: (n: number) => `At most ${places(n)} in one go.`,
