@@ -27,6 +27,6 @@ func (s *Store) PurgeSessions(ctx context.Context, limit int) (int64, error) {
 	if err != nil {
 		return 0, coded(err)
 	}
-	organisers, err := s.pool.Exec(ctx, sqlSigninsPurge, limit)
+	organisers, err := s.pool.Exec(ctx, sqlSignInsPurge, limit)
 	return max(guests.RowsAffected(), organisers.RowsAffected()), coded(err)
 }

@@ -3,7 +3,7 @@
 import { cancelBooking, listBookings, listChanges, readBooking, readShow, type Booking, type Change, type Show, type Ticket } from '@rowlock/client'
 import { html, nothing, type PropertyValues } from 'lit'
 import { customElement, property, state } from 'lit/decorators.js'
-import { answered, client, count, moment, money, time, when, write } from './client.ts'
+import { answered, client, count, many, moment, money, time, when, write } from './client.ts'
 import { learnTitles, titles } from './shows.ts'
 import { badge, field, text, View } from './view.ts'
 
@@ -139,7 +139,7 @@ export class Bookings extends View {
       this.chosen = new Set()
       await this.open()
       const back = done.refunds.reduce((sum, f) => sum + f.amount, 0)
-      return `${count(done.seatsReleased.length)} places are free again; ${money(back, b.currency)} goes back.`
+      return `${many(done.seatsReleased.length, 'place')} free again; ${money(back, b.currency)} goes back.`
     })
   }
 }

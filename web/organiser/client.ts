@@ -85,6 +85,9 @@ export function exponent(currency: string): number {
 
 export const count = (n: number): string => new Intl.NumberFormat().format(n)
 
+/** So many of something that is counted in the English way. */
+export const many = (n: number, one: string): string => `${count(n)} ${one}${n === 1 ? '' : 's'}`
+
 /** An instant in the zone of the house. */
 export function when(at: string, timeZone?: string): string {
   return new Intl.DateTimeFormat(undefined, {

@@ -6,7 +6,7 @@ import {
 } from '@rowlock/client'
 import { html, nothing } from 'lit'
 import { customElement, state } from 'lit/decorators.js'
-import { answered, client, count, exponent, instantOf, when, write } from './client.ts'
+import { answered, client, count, exponent, many, instantOf, when, write } from './client.ts'
 import './problem-map.ts'
 import { field, tell, text, View } from './view.ts'
 
@@ -232,7 +232,7 @@ export function minor(text: string, currency: string): number {
   return Number(whole + fraction.padEnd(digits, '0'))
 }
 
-const problems = (n: number) => (n === 1 ? '1 problem' : `${count(n)} problems`)
+const problems = (n: number) => many(n, 'problem')
 
 function guess(name: string, text: string): Format {
   if (/\.csv$/i.test(name) || !/^\s*[{[]/.test(text)) return 'csv'

@@ -9,7 +9,7 @@ import { customElement, property, query, state } from 'lit/decorators.js'
 import { Live } from '../map/live.ts'
 import type { RowlockMap, Selection } from '../map/rowlock-map.ts'
 import '../map/index.ts'
-import { answered, client, count, money, Refusal, said, when, write } from './client.ts'
+import { answered, client, count, many, money, Refusal, said, when, write } from './client.ts'
 import { learnTitles, titles } from './shows.ts'
 import { badge, field, text, View } from './view.ts'
 
@@ -142,10 +142,10 @@ export class ShowView extends View {
     return html`<section aria-labelledby="figures">
       <h2 id="figures">Sale <small class="condition ${this.condition}">${{ live: 'live', asking: 'asked every few seconds', away: 'no connection', '': '' }[this.condition]}</small></h2>
       <dl class="figures">
-        ${f ? html`${cell('Free', count(f.available), share(f.available))}${cell('Held', count(f.held), n ? `${count(n.holds)} holds` : '')}
+        ${f ? html`${cell('Free', count(f.available), share(f.available))}${cell('Held', count(f.held), n ? many(n.holds, 'hold') : '')}
           ${cell('Sold', count(f.booked), share(f.booked))}${cell('Blocked', count(f.blocked))}` : nothing}
         ${n ? html`${cell('Places a minute', count(last), `${count(Math.round(lately(n, 10) / 10))} over ten`)}
-          ${cell('Kept', money(n.takenAmount - n.refundedAmount, n.currency), `${count(n.bookings)} bookings`)}
+          ${cell('Kept', money(n.takenAmount - n.refundedAmount, n.currency), many(n.bookings, 'booking'))}
           ${cell('In holds', money(n.heldAmount, n.currency), n.pending ? `${count(n.pending)} being paid` : '')}
           ${cell('Given back', money(n.refundedAmount, n.currency), n.refusedRefunds ? `${n.refusedRefunds} refused!` : '')}` : nothing}
         ${q ? cell('Waiting room', q.open ? 'open' : 'closed', q.open ? [q.waiting === undefined ? '' : `${count(q.waiting)} wait`, q.settings?.ratePerMinute ? `${count(q.settings.ratePerMinute)} a minute` : ''].filter(Boolean).join(', ') : '') : nothing}
@@ -210,7 +210,7 @@ export class ShowView extends View {
       const done = await write((headers) => blockSeats({ client, path: { showId: this.show }, headers, body: { seats, reason } }))
       this.clear()
       form.reset()
-      return `${count(done.seatCount)} seats are off sale.`
+      return `${many(done.seatCount, 'seat')} off sale.`
     })
   }
 
@@ -219,7 +219,7 @@ export class ShowView extends View {
     void this.act(async () => {
       const done = await write((headers) => unblockSeats({ client, path: { showId: this.show }, headers, body: { seats } }))
       this.clear()
-      return `${count(done.seatCount)} seats are on sale again.`
+      return `${many(done.seatCount, 'seat')} on sale again.`
     })
   }
 
