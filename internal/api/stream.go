@@ -329,8 +329,8 @@ func (st *stream) run(to line, head []byte, gone <-chan struct{}) {
 // send writes within the time for it. The deadline is moved on only now and
 // then: to move it costs as much as a small write.
 func (st *stream) send(b []byte) error {
-	if now := time.Now(); st.until.Sub(now) < sendMax*2/3 {
-		st.until = now.Add(sendMax)
+	if now := time.Now(); st.until.Sub(now) < st.a.sendMax*2/3 {
+		st.until = now.Add(st.a.sendMax)
 		if err := st.to.SetWriteDeadline(st.until); err != nil {
 			return err
 		}
