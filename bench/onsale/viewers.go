@@ -79,11 +79,6 @@ func (h *House) Watch(ctx context.Context, a Audience) (w Watched, err error) {
 		}
 		defer func() { err = errors.Join(err, servers[i].stop()) }()
 	}
-	callers, hangUp, err := h.callers(ctx, servers[0], holding)
-	if err != nil {
-		return w, err
-	}
-	defer hangUp()
 	for _, s := range servers { // so that what every server needs is there already
 		if _, err := fasthttpGet(s, show); err != nil {
 			return w, err
@@ -109,6 +104,12 @@ func (h *House) Watch(ctx context.Context, a Audience) (w Watched, err error) {
 		return w, err
 	}
 	w.Bytes = float64(size-before) / float64(a.Viewers)
+	// Only now: who says nothing for minutes is hung up on.
+	callers, hangUp, err := h.callers(ctx, servers[0], holding)
+	if err != nil {
+		return w, err
+	}
+	defer hangUp()
 	answered := newAnswers()
 	if a.During > 0 {
 		w.Sold = pace(ctx, callers, a.Holds, a.During, []string{"201"}, func(c *caller, i int) (*fasthttp.Response, error) {
