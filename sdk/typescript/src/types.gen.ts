@@ -7083,6 +7083,9 @@ export type WatchShowResponses = {
      * Each object is one event, in the text form of server-sent events.
      */
     200: Array<{
+        /**
+         * All places, and the show.
+         */
         data: SnapshotEvent;
         /**
          * The event's name.
@@ -7097,6 +7100,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * Places that were logged between two versions, or whose hold has ended.
+         */
         data: ChangesEvent;
         /**
          * The event's name.
@@ -7111,6 +7117,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * The show itself may have changed, or whether anything is left.
+         */
         data: ShowEvent;
         /**
          * The event's name.
@@ -7125,6 +7134,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * Forget what you know. A snapshot follows.
+         */
         data: ResetEvent;
         /**
          * The event's name.
@@ -7139,6 +7151,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * The database has gone away, or come back.
+         */
         data: StaleEvent;
         /**
          * The event's name.
@@ -7153,6 +7168,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * The stream is alive.
+         */
         data: HeartbeatEvent;
         /**
          * The event's name.
@@ -7167,6 +7185,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * The server stops.
+         */
         data: ClosingEvent;
         /**
          * The event's name.
