@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -28,7 +29,7 @@ func (s *site) instance(now func() time.Time, edit ...func(*api.AuthOptions)) *s
 	for _, f := range edit {
 		f(&auth)
 	}
-	return &site{t: s.t, store: s.store, logged: s.logged, API: api.New(api.Options{Store: s.store, Auth: auth, Limit: api.LimitOptions{PerSecond: 1000}})}
+	return &site{t: s.t, store: s.store, logged: s.logged, API: api.New(api.Options{Log: slog.New(slog.DiscardHandler), Store: s.store, Auth: auth, Limit: api.LimitOptions{PerSecond: 1000}})}
 }
 
 // key makes an API key of the default organisation.
