@@ -52,6 +52,17 @@ generate: ## write generated files anew: openapi.yaml, docs/problems.md, docs/se
 	@go generate ./...
 	@go run ./cmd/api documents .
 
+web/node_modules: web/package-lock.json
+	@npm --prefix web ci --ignore-scripts --no-audit --no-fund --loglevel error && touch $@
+
+.PHONY: web
+web: web/node_modules ## bundle the pages of web/ into internal/web/assets; needs Node, which nothing else does
+	@npm --prefix web run --silent check && npm --prefix web run --silent build
+
+.PHONY: sdk
+sdk: web/node_modules ## write sdk/typescript/src anew from openapi.yaml; needs Node
+	@npm --prefix web run --silent sdk
+
 .PHONY: race
 race: ## 20 seconds: the naive way sells a seat many times, a lock queues up, Rowlock sells it once
 	@go run ./bench/race

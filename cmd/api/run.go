@@ -211,9 +211,11 @@ func welcome(addr net.Addr, cfg *config.Config) string {
 	return fmt.Sprintf(`
 Rowlock is at %[1]s
 
-  %[1]s/          what is on, and a first hold with curl
+  %[1]s/          what is on: choose seats, pay, get tickets
+  %[1]s/developers  a first hold with curl
   %[1]s/docs      every operation, to try
   %[1]s/riverui/  jobs at work (any name, password %[2]s)
+  %[1]s/organiser shows as they sell, bookings, the door; the key signs you in
   %[1]s/metrics   figures
   %[3]s          the sandbox gateway, where paying costs nothing
   %[4]s           mails to buyers

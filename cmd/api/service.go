@@ -112,7 +112,7 @@ func openStore(ctx context.Context, cfg *config.Config, log *slog.Logger, watch 
 		return nil, err
 	}
 	return store.Open(ctx, store.Config{
-		URL: cfg.DatabaseURL, LaneURL: cfg.DatabaseLaneURL, ReplicaURL: cfg.DatabaseReplicaURL,
+		URL: cfg.DatabaseURL, LaneURL: cfg.DatabaseLaneURL, DirectURL: cfg.DirectURL(), ReplicaURL: cfg.DatabaseReplicaURL,
 		PoolMax: int32(cfg.PoolRequests + cfg.PoolJobs), // jobs never take more than theirs
 		Lanes: lanes.Config{
 			Lanes: cfg.Lanes, BatchMax: cfg.LaneBatchMax, QueueMax: cfg.LaneQueueMax,
@@ -127,7 +127,7 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 	opts := api.Options{
 		Log: s.log, Metrics: s.metrics, Version: version, Addr: s.cfg.Addr, Store: s.store,
 		Checkout: s.checkout, Tickets: s.tickets,
-		InFlightMax: s.cfg.InFlightMax, CORSOrigins: s.cfg.CORSOrigins, Checks: s.checks(),
+		InFlightMax: s.cfg.InFlightMax, StreamsMax: s.cfg.StreamsMax, CORSOrigins: s.cfg.CORSOrigins, Checks: s.checks(),
 		Limit: api.LimitOptions{
 			PerSecond: s.cfg.RateLimit, KeyPerSecond: s.cfg.RateLimitAPIKeys,
 			SkipLoopback: s.cfg.Development(), TrustProxy: s.cfg.TrustProxy,
@@ -136,7 +136,7 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 			Mock: s.cfg.AuthMode == "mock", Secret: secret(s.cfg.JWTSecret),
 			Issuer: s.cfg.JWTIssuer, Audience: s.cfg.JWTAudience,
 			SessionSecret: secret(s.cfg.SessionSecret), SessionLife: s.cfg.SessionLife,
-			Keys: s.store,
+			Keys: s.store, SignIns: s.store,
 		},
 	}
 	if !s.cfg.Development() {
@@ -167,11 +167,16 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 	s.api.Mount("GET /problems", problems)
 	s.api.Mount("GET /problems/", problems)
 	s.api.Mount("GET /style.css", web.Style())
-	landing := web.LandingOptions{Shows: (&recentShows{ask: s.shows}).shows, Mock: opts.Auth.Mock}
+	s.api.Mount("GET /organiser", web.Organiser())
+	developers := web.DevelopersOptions{Shows: (&recentShows{ask: s.shows}).shows, Mock: opts.Auth.Mock}
 	if s.cfg.Development() && opts.Auth.Mock {
-		landing.Key = devKey
+		developers.Key = devKey
 	}
-	s.api.Mount("GET /{$}", web.Landing(landing))
+	s.api.Mount("GET /developers", web.Developers(developers))
+	s.api.Mount("GET /{$}", web.App(s.cfg.Development()))
+	s.api.Mount("GET /assets/", web.Assets())
+	s.api.Mount("GET /embed.js", web.Embed())
+	s.api.Mount("GET /leave.js", web.Leave())
 	return nil
 }
 
@@ -255,6 +260,9 @@ func (s *service) run(ctx context.Context, more ...part) error {
 	if s.ui != nil {
 		parts = append(parts, part{"riverui", s.ui.Run})
 	}
+	if s.ui != nil { // it serves the API
+		parts = append(parts, part{"live", s.api.Run})
+	}
 	return together(ctx, s.log, append(parts, part{"http", s.http}))
 }
 
@@ -279,7 +287,7 @@ func (s *service) http(ctx context.Context) error {
 		s.server.Close()
 		return fmt.Errorf("requests were cut off after %v: %w", s.cfg.ShutdownTimeout, err)
 	}
-	return nil
+	return s.api.Drain(grace)
 }
 
 func (s *service) close() {

@@ -3,9 +3,11 @@ package api
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -26,6 +28,7 @@ import (
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/checkout"
+	"github.com/rowlock/rowlock/internal/live"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/telemetry"
 	"github.com/rowlock/rowlock/internal/tickets"
@@ -54,6 +57,9 @@ type Options struct {
 	// InFlightMax is how many requests may be worked on at once, event streams
 	// excepted; one more is answered OVERLOADED. 0 means 10,000.
 	InFlightMax int
+	// StreamsMax is how many event streams may be open at once; one more is
+	// answered OVERLOADED. 0 means 50,000.
+	StreamsMax int
 	// CORSOrigins are the origins whose scripts may call the API, such as
 	// https://tickets.example.org; "*" is every origin; none means no CORS.
 	CORSOrigins []string
@@ -74,6 +80,9 @@ type API struct {
 	huma     huma.API
 	inFlight atomic.Int64
 	polling  atomic.Int64 // requests that wait for news of a booking
+	streams  streams
+	sendMax  time.Duration // for what is sent to a viewer
+	maps     *live.Maps
 	crowd    *crowd
 	closing  chan struct{} // closed when the server stops: whoever waits for news answers
 	close    func()
@@ -81,9 +90,8 @@ type API struct {
 	lastReady lastReady
 	facets    facetsCache
 
-	queue        *queueSigner
-	rooms        *queueRooms
-	queueStreams atomic.Int64 // open streams of queue entries
+	queue *queueSigner
+	rooms *queueRooms
 }
 
 // tags group the operations in the docs.
@@ -108,10 +116,11 @@ const description = `Rowlock sells seats without ever selling one twice.
 
 **Times** are RFC 3339 in UTC. **Amounts** are integers in the currency's minor unit.`
 
-// New makes the door with every operation in it. It starts nothing.
+// New makes the door with every operation in it. It starts nothing: see [API.Run].
 func New(opts Options) *API {
 	opts.Log = cmp.Or(opts.Log, slog.Default())
 	opts.InFlightMax = cmp.Or(opts.InFlightMax, 10_000)
+	opts.StreamsMax = cmp.Or(opts.StreamsMax, 50_000)
 	if opts.Metrics == nil {
 		opts.Metrics = telemetry.NewMetrics()
 	}
@@ -121,6 +130,9 @@ func New(opts Options) *API {
 		limits: newLimiter(opts.Limit),
 		mux:    http.NewServeMux(), routes: http.NewServeMux(),
 		closing: make(chan struct{}),
+		streams: streams{most: int64(opts.StreamsMax), shown: opts.Metrics.Streams.Set},
+		sendMax: sendMax,
+		maps:    live.New(opts.Store, encodeNews),
 		facets:  facetsCache{known: newRecent[knownFacets](facetsMax)},
 	}
 	a.queue = newQueueSigner(opts.Auth.SessionSecret)
@@ -136,6 +148,7 @@ func New(opts Options) *API {
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.(*exchange).failRoute() })
 	a.mountHealth()
 	a.registerSessions()
+	a.registerSignIns()
 	a.registerCatalogue()
 	a.registerPlans()
 	a.registerShows()
@@ -148,6 +161,7 @@ func New(opts Options) *API {
 	a.registerTickets()
 	a.registerSeatmap()
 	a.registerChanges()
+	a.registerSales()
 	return a
 }
 
@@ -208,6 +222,43 @@ func (a *API) Server() *http.Server {
 	s.RegisterOnShutdown(a.close)
 	return s
 }
+
+// Run keeps what is watched up to date until ctx ends. Without it streams
+// begin, and hear of holds' ends only.
+func (a *API) Run(ctx context.Context) error { return a.maps.Run(ctx) }
+
+// Drain waits until every event stream has ended, which they do when the
+// Server shuts down, or ctx ends. Shutdown itself does not wait for them: they
+// have taken their connections from it.
+func (a *API) Drain(ctx context.Context) error {
+	for a.streams.open.Load() > 0 {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("%d event streams were cut off: %w", a.streams.open.Load(), ctx.Err())
+		}
+	}
+	return nil
+}
+
+// streams counts the open event streams.
+type streams struct {
+	open  atomic.Int64
+	most  int64
+	shown func(float64)
+}
+
+func (s *streams) enter() bool {
+	n := s.open.Add(1)
+	if n > s.most {
+		s.open.Add(-1)
+		return false
+	}
+	s.shown(float64(n))
+	return true
+}
+
+func (s *streams) leave() { s.shown(float64(s.open.Add(-1))) }
 
 // adapter registers Huma's operations in our mux.
 type adapter struct{ a *API }
@@ -339,8 +390,16 @@ func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 func (x *exchange) operate(handler func(huma.Context)) {
 	a, ep := x.a, x.endpoint
 	if ep.stream {
-		a.metrics.Streams.Inc()
-		defer a.metrics.Streams.Dec()
+		if !a.streams.enter() {
+			x.shed = true
+			x.fail(crowded(rand.IntN(10)))
+			return
+		}
+		defer func() {
+			if !x.taken {
+				a.streams.leave()
+			}
+		}()
 		_ = http.NewResponseController(x).SetWriteDeadline(time.Time{})
 	} else {
 		a.metrics.InFlight.Inc()
@@ -551,7 +610,7 @@ const (
 )
 
 // cors says to browsers whose scripts may call. Cookies are never asked for:
-// nobody here authenticates by them. It reports whether the request was a
+// those of organisers are for this server's own pages. It reports whether the request was a
 // preflight, and is answered.
 func (a *API) cors(x *exchange) bool {
 	origin := x.r.Header.Get("Origin")

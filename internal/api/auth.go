@@ -37,6 +37,9 @@ type AuthOptions struct {
 	SessionLife time.Duration
 	// Keys finds API keys; nil: there are none.
 	Keys APIKeys
+	// SignIns keeps the browsers that organisers are signed in with; nil: there
+	// are none.
+	SignIns SignIns
 	// Now is the clock for tokens and cached keys; default time.Now.
 	Now func() time.Time
 }
@@ -86,10 +89,11 @@ const (
 var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 type authenticator struct {
-	opts   AuthOptions
-	parser *jwt.Parser
-	tokens *recent[knownToken]
-	keys   *recent[knownKey]
+	opts    AuthOptions
+	parser  *jwt.Parser
+	tokens  *recent[knownToken]
+	keys    *recent[knownKey]
+	signIns *recent[knownSignIn]
 }
 
 type knownToken struct {
@@ -115,8 +119,9 @@ func newAuthenticator(opts AuthOptions) *authenticator {
 		opts: opts,
 		parser: jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithExpirationRequired(),
 			jwt.WithLeeway(tokenLeeway), jwt.WithTimeFunc(opts.Now)),
-		tokens: newRecent[knownToken](credentialsMax),
-		keys:   newRecent[knownKey](credentialsMax),
+		tokens:  newRecent[knownToken](credentialsMax),
+		keys:    newRecent[knownKey](credentialsMax),
+		signIns: newRecent[knownSignIn](credentialsMax),
 	}
 }
 
@@ -128,6 +133,9 @@ var anonymous = boxoffice.Caller{Kind: boxoffice.CallerAnonymous, OrganisationID
 // An API key sent together with a customer's token (or mock user) makes the
 // organisation the caller, acting for that customer: a back end that passes on
 // who its user is. It has the scopes of both.
+//
+// A browser's cookie counts only where a request says nothing else of who sends
+// it: a script that names a caller means that one, whoever is signed in.
 func (a *API) identify(x *exchange) (boxoffice.Caller, error) {
 	if x.endpoint.access == Open {
 		return anonymous, nil
@@ -137,23 +145,31 @@ func (a *API) identify(x *exchange) (boxoffice.Caller, error) {
 		return anonymous, err
 	}
 	given := x.r.Header.Get("X-Api-Key")
-	if given == "" {
+	switch {
+	case given == "" && customer.Anonymous():
+		return a.signedIn(x)
+	case given == "":
 		return customer, nil
 	}
 	key, err := a.auth.key(x, given)
 	if err != nil {
 		return anonymous, err
 	}
-	caller := boxoffice.Caller{
-		Kind: boxoffice.CallerAPIKey, OrganisationID: key.OrganisationID, CustomerID: customer.CustomerID,
-		Owner: "organisation|" + key.OrganisationID.String(), KeyPrefix: key.Prefix,
-		Scopes: key.Scopes,
-	}
+	caller := callerOf(key)
+	caller.CustomerID = customer.CustomerID
 	// What a token grants it grants at its own organisation.
 	if customer.OrganisationID == key.OrganisationID {
 		caller.Scopes = slices.Concat(key.Scopes, customer.Scopes)
 	}
 	return caller, nil
+}
+
+// callerOf is who calls with an API key alone.
+func callerOf(key *boxoffice.APIKey) boxoffice.Caller {
+	return boxoffice.Caller{
+		Kind: boxoffice.CallerAPIKey, OrganisationID: key.OrganisationID, Owner: "organisation|" + key.OrganisationID.String(),
+		KeyPrefix: key.Prefix, Scopes: key.Scopes,
+	}
 }
 
 func unauthenticated(detail string) error {
@@ -288,11 +304,18 @@ func (s *scopeClaim) UnmarshalJSON(data []byte) error {
 
 // key looks an API key up, or remembers having done so.
 func (au *authenticator) key(x *exchange, given string) (*boxoffice.APIKey, error) {
-	bad := unauthenticated("The API key is unknown, revoked or expired.")
-	if au.opts.Keys == nil || len(given) > apiKeyBytesMax {
-		return nil, bad
+	if len(given) > apiKeyBytesMax {
+		return nil, errBadKey()
 	}
-	hash := boxoffice.HashAPIKey(given)
+	return au.keyByHash(x, boxoffice.HashAPIKey(given))
+}
+
+func errBadKey() error { return unauthenticated("The API key is unknown, revoked or expired.") }
+
+func (au *authenticator) keyByHash(x *exchange, hash []byte) (*boxoffice.APIKey, error) {
+	if au.opts.Keys == nil {
+		return nil, errBadKey()
+	}
 	now := au.opts.Now()
 	known, ok := au.keys.load(string(hash))
 	if !ok || now.Sub(known.asked) > apiKeyCachedFor {
@@ -306,24 +329,29 @@ func (au *authenticator) key(x *exchange, given string) (*boxoffice.APIKey, erro
 		}
 		key, err := au.opts.Keys.APIKeyByHash(&x.ctx, hash)
 		if boxoffice.CodeOf(err) == boxoffice.CodeNotFound {
-			return nil, bad
+			return nil, errBadKey()
 		}
 		if err != nil {
-			var known *boxoffice.Error
-			if errors.As(err, &known) {
-				return nil, err
-			}
-			e := boxoffice.Refuse(boxoffice.CodeUnavailable, "The API key could not be looked up.")
-			e.Facts.Outcome, e.Cause = "none", err
-			return nil, e
+			return nil, notLookedUp("The API key could not be looked up.", err)
 		}
 		known = knownKey{key, now}
 		au.keys.store(string(hash), known)
 	}
 	if !known.key.Usable(now) {
-		return nil, bad
+		return nil, errBadKey()
 	}
 	return &known.key, nil
+}
+
+// notLookedUp is what is said when nobody knows whether credentials are good.
+func notLookedUp(detail string, err error) error {
+	var known *boxoffice.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	e := boxoffice.Refuse(boxoffice.CodeUnavailable, "%s", detail)
+	e.Facts.Outcome, e.Cause = "none", err
+	return e
 }
 
 // guest makes a token for somebody new.
@@ -341,11 +369,11 @@ func (au *authenticator) guest() (token, customerID string, expires time.Time, e
 	return token, customerID, expires, err
 }
 
-// MountOps mounts a page for operators, such as River UI. It asks for an API
-// key with the scope ops, in X-API-Key or, for browsers, as the password of
-// HTTP basic authentication with any user name; and since browsers then send
-// the password by themselves, it refuses writes that another site's page
-// started.
+// MountOps mounts a page for operators, such as River UI. It is for organisers
+// who are signed in and have the scope ops, and for API keys with it, in
+// X-API-Key or as the password of HTTP basic authentication with any user name;
+// and since browsers send both the cookie and that password by themselves, it
+// refuses writes that another site's page started.
 func (a *API) MountOps(pattern string, h http.Handler) {
 	h = http.NewCrossOriginProtection().Handler(h)
 	ep := &endpoint{access: Identified, scopes: []boxoffice.Scope{boxoffice.ScopeOps}, weight: 1}
@@ -364,19 +392,27 @@ func (a *API) MountOps(pattern string, h http.Handler) {
 }
 
 func (a *API) admitOps(x *exchange, r *http.Request, ep *endpoint) error {
+	x.endpoint = ep // for the limit on unknown keys
+	defer func() { x.endpoint = nil }()
 	given := r.Header.Get("X-Api-Key")
 	if _, password, ok := r.BasicAuth(); ok && given == "" {
 		given = password
 	}
-	if given == "" {
-		return unauthenticated("This page needs an API key with the scope ops.")
+	if given != "" {
+		key, err := a.auth.key(x, given)
+		if err != nil {
+			return err
+		}
+		x.call.Caller = callerOf(key)
+	} else {
+		caller, err := a.signedIn(x)
+		if err != nil {
+			return err
+		}
+		if caller.Anonymous() {
+			return unauthenticated("This page is for organisers who are signed in (at /organiser), or with an API key, and have the scope ops.")
+		}
+		x.call.Caller = caller
 	}
-	x.endpoint = ep // for the limit on unknown keys
-	defer func() { x.endpoint = nil }()
-	key, err := a.auth.key(x, given)
-	if err != nil {
-		return err
-	}
-	x.call.Caller = boxoffice.Caller{Kind: boxoffice.CallerAPIKey, OrganisationID: key.OrganisationID, Scopes: key.Scopes}
 	return authorise(&x.call.Caller, ep)
 }

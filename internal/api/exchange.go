@@ -36,6 +36,9 @@ type exchange struct {
 	admitted time.Time // when all of it was here and it was let through; zero: it was not
 	status   int       // 0 until the header is written
 	shed     bool      // turned away before anything was spent on it
+	taken    bool      // a stream has taken the connection, and is counted by itself
+
+	signedInUntil time.Time // the caller is known by a cookie, until then; zero: by something else, or not
 }
 
 // WriteHeader remembers the status for metrics and log.

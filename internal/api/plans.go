@@ -29,11 +29,15 @@ func (a *API) registerPlans() {
 			"A seat with the same section, row and seat as in an earlier plan of the hall is the same seat, with the same id.",
 		Codes:   []boxoffice.Code{boxoffice.CodeNotFound},
 		BodyMax: planBytesMax, Weight: 10,
-		Documents: []Document{
-			{MediaType: "application/json", Description: "a plan of Rowlock, pretix or seats.io, as format says", Example: planExample},
-			{MediaType: "text/csv", Description: "a manifest with the header section,row,seat,category,x,y,kind; x, y and kind are optional", Example: "section,row,seat,category\nStalls,A,1,Front\nStalls,A,2,Front\n"},
-		},
+		Documents: planDocuments,
 	}, a.importPlan)
+	register(a, Operation{
+		ID: "checkPlan", Method: http.MethodPost, Path: "/plans/check", Tag: "Organisers", Scopes: write, NoKey: true,
+		Summary: "Check a seating plan",
+		Description: "Reads a document as an import would, and imports nothing. The answer has every problem with its path and, where it is about a seat, which one; and what was understood of the plan, so that the problems can be shown on its map. " +
+			"A document without problems may be sent to `POST /halls/{hallId}/plans` as it is.",
+		BodyMax: planBytesMax, Weight: 10, Documents: planDocuments,
+	}, a.checkPlan)
 	register(a, Operation{
 		ID: "listPlans", Method: http.MethodGet, Path: "/halls/{hallId}/plans", Tag: "Organisers", Scopes: write,
 		Summary: "List the plans of a hall", Description: "The newest first.", Codes: []boxoffice.Code{boxoffice.CodeNotFound},
@@ -48,6 +52,12 @@ func (a *API) registerPlans() {
 		return plans.read(ctx, a.opts.Store, call, in)
 	})
 	describeBody[Plan](a, "/plans/{planId}")
+}
+
+// planDocuments are what plans are imported from.
+var planDocuments = []Document{
+	{MediaType: "application/json", Description: "a plan of Rowlock, pretix or seats.io, as format says", Example: planExample},
+	{MediaType: "text/csv", Description: "a manifest with the header section,row,seat,category,x,y,kind; x, y and kind are optional", Example: "section,row,seat,category\nStalls,A,1,Front\nStalls,A,2,Front\n"},
 }
 
 var planExample = map[string]any{
@@ -145,6 +155,104 @@ func planRefusal(err error) error {
 		e.Facts.Violations = append(e.Facts.Violations, boxoffice.Violation{Field: shorten(p.Path), Message: p.Message})
 	}
 	return e
+}
+
+type checkPlanInput struct {
+	Format     string `query:"format" required:"true" enum:"pretix,seatsio,csv,rowlock" doc:"What the document is" example:"csv"`
+	Duplicates string `query:"duplicates" enum:"refuse,rename" default:"refuse" doc:"As with an import" example:"refuse"`
+}
+
+// PlanProblem is why a document is refused.
+type PlanProblem struct {
+	Path    string `json:"path" doc:"Where in the document: a path of JSON, a line of CSV, or $ for all of it" example:"zones[0].rows[2].seats[5]"`
+	Message string `json:"message" doc:"What is wrong there" example:"the seat \"Stalls-A-7\" is here again; it was first at zones[0].rows[2].seats[4]"`
+	Seat    *int   `json:"seat,omitempty" doc:"The seat that it is about: its place in seats, from 0; missing when there is none" example:"17"`
+}
+
+// SketchedSeat is a seat as it was understood.
+type SketchedSeat struct {
+	Label    string   `json:"label" doc:"What people would read; with problems it may be there twice, or empty" example:"Stalls-A-7"`
+	Section  string   `json:"section" doc:"Section, empty when there is none" example:"Stalls"`
+	Row      string   `json:"row" doc:"Row, empty when there is none" example:"A"`
+	Seat     string   `json:"seat" doc:"The seat's own name in its row" example:"7"`
+	Category string   `json:"category" doc:"Its price class, empty when it has none" example:"Front"`
+	X        *float64 `json:"x,omitempty" doc:"Horizontal position in the plan's own units; missing when the document has none" example:"120.5"`
+	Y        *float64 `json:"y,omitempty" doc:"Vertical position, growing downwards" example:"80"`
+}
+
+// SketchedArea is a standing area as it was understood.
+type SketchedArea struct {
+	Name     string            `json:"name" doc:"Its name" example:"Floor"`
+	Category string            `json:"category" doc:"Its price class, empty when it has none" example:"Floor"`
+	Capacity int               `json:"capacity" doc:"How many people it takes" example:"250"`
+	X        *float64          `json:"x,omitempty" doc:"Horizontal position" example:"300"`
+	Y        *float64          `json:"y,omitempty" doc:"Vertical position" example:"420"`
+	Outline  []boxoffice.Point `json:"outline,omitempty" doc:"Corners of its polygon"`
+}
+
+// CheckedPlan is what came of checking a document.
+type CheckedPlan struct {
+	OK           bool                `json:"ok" doc:"It can be imported" example:"false"`
+	ProblemCount int                 `json:"problemCount" doc:"Problems in all; the first thousand are listed" example:"1"`
+	Problems     []PlanProblem       `json:"problems" doc:"In the order in which they were found"`
+	Warnings     []store.PlanWarning `json:"warnings" doc:"What of the document would be left out or changed"`
+	Name         string              `json:"name" doc:"The document's name, empty when it has none" example:"Little Theatre"`
+	Categories   []string            `json:"categories" doc:"Its price classes" example:"[\"Front\",\"Back\"]"`
+	Seats        []SketchedSeat      `json:"seats" doc:"Its seats, as far as they were understood"`
+	Areas        []SketchedArea      `json:"areas" doc:"Its standing areas, likewise"`
+	Drawing      []boxoffice.Drawing `json:"drawing" doc:"Texts and shapes that are drawn and not sold"`
+}
+
+type checkPlanOutput struct{ Body CheckedPlan }
+
+func (a *API) checkPlan(ctx context.Context, call *Call, in *checkPlanInput) (*checkPlanOutput, error) {
+	sketch, err := seatplan.Check(ctx, seatplan.Format(in.Format), call.Document(), seatplan.Options{RenameDuplicates: in.Duplicates == "rename"})
+	if err != nil {
+		return nil, err
+	}
+	p := &sketch.Plan
+	body := CheckedPlan{
+		OK: sketch.Problems.Total == 0, ProblemCount: sketch.Problems.Total, Name: p.Name,
+		Problems: make([]PlanProblem, len(sketch.Problems.List)), Warnings: make([]store.PlanWarning, len(sketch.Warnings)),
+		Categories: make([]string, len(p.Categories)), Seats: make([]SketchedSeat, len(p.Seats)), Areas: make([]SketchedArea, len(p.Areas)), Drawing: append([]boxoffice.Drawing{}, p.Drawing...),
+	}
+	for i, q := range sketch.Problems.List {
+		body.Problems[i] = PlanProblem{Path: q.Path, Message: q.Message}
+		if q.Seat > 0 {
+			body.Problems[i].Seat = new(q.Seat - 1)
+		}
+	}
+	for i, w := range sketch.Warnings {
+		body.Warnings[i] = store.PlanWarning{Path: w.Path, Message: w.Message}
+	}
+	for i, c := range p.Categories {
+		body.Categories[i] = c.Name
+	}
+	category := func(i int) string {
+		if i < 0 || i >= len(p.Categories) {
+			return ""
+		}
+		return p.Categories[i].Name
+	}
+	position := func(placed bool, x, y *float64) (*float64, *float64) {
+		if !placed {
+			return nil, nil
+		}
+		return x, y
+	}
+	for i := range p.Seats {
+		s := &p.Seats[i]
+		seat := SketchedSeat{Label: s.Label, Section: s.Section, Row: s.Row, Seat: s.Number, Category: category(s.Category)}
+		seat.X, seat.Y = position(s.Placed, &s.X, &s.Y)
+		body.Seats[i] = seat
+	}
+	for i := range p.Areas {
+		s := &p.Areas[i]
+		area := SketchedArea{Name: s.Name, Category: category(s.Category), Capacity: s.Capacity, Outline: s.Outline}
+		area.X, area.Y = position(s.Placed, &s.X, &s.Y)
+		body.Areas[i] = area
+	}
+	return &checkPlanOutput{body}, nil
 }
 
 type listPlansInput struct {

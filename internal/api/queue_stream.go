@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -17,13 +16,8 @@ import (
 )
 
 const (
-	eventStream = "text/event-stream"
-
-	queueStreamsMax = 100_000 // an instance; one more is OVERLOADED
-	queuePoll       = 500 * time.Millisecond
-	heartbeatEvery  = 15 * time.Second
-	eventTimeout    = 5 * time.Second // who takes an event slower is dropped, and comes back
-	closingSpread   = 5 * time.Second // over which those come back whom a stopping server sent away
+	queuePoll    = 500 * time.Millisecond
+	eventTimeout = 5 * time.Second // who takes an event slower is dropped, and comes back
 
 	// Whoever is far from their turn is told less often than the head moves.
 	nearPosition = 500
@@ -161,12 +155,7 @@ func (a *API) streamQueueEntry(ctx context.Context, call *Call, in *streamQueueI
 	if err != nil {
 		return nil, err
 	}
-	if a.queueStreams.Add(1) > queueStreamsMax {
-		a.queueStreams.Add(-1)
-		return nil, crowded(rand.IntN(4))
-	}
 	return &streamOutput{eventStream, "no-store", "no", func(huma.Context) {
-		defer a.queueStreams.Add(-1)
 		room := a.rooms.enter(v.ShowID, st)
 		defer room.leave()
 		w := &queueWatcher{a: a, room: room, out: newEvents(call.x), v: v}
@@ -209,12 +198,6 @@ type (
 		Reason     string    `json:"reason"`
 		ServerTime time.Time `json:"serverTime"`
 	}
-	heartbeat struct {
-		ServerTime time.Time `json:"serverTime"`
-	}
-	closing struct {
-		RetryMS int64 `json:"retryMs"`
-	}
 )
 
 // run tells what there is to tell until the entry is over, the client has gone,
@@ -243,8 +226,7 @@ func (w *queueWatcher) run(ctx context.Context) error {
 			case <-ctx.Done():
 				err = ctx.Err()
 			case <-w.a.closing:
-				retry := 500*time.Millisecond + rand.N(closingSpread)
-				err = w.out.send("closing", closing{retry.Milliseconds()})
+				err = w.out.send("closing", ClosingEvent{w.a.comeBack()})
 				over = true
 			}
 			timer.Stop()
@@ -253,7 +235,7 @@ func (w *queueWatcher) run(ctx context.Context) error {
 			}
 		}
 		if w.out.silent() >= heartbeatEvery {
-			if err := w.out.send("heartbeat", heartbeat{st.Now.UTC()}); err != nil {
+			if err := w.out.send("heartbeat", HeartbeatEvent{st.Now.UTC()}); err != nil {
 				return err
 			}
 		}

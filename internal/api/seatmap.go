@@ -153,7 +153,7 @@ const (
 const staleNote = " While the database is away the answer is what was known last: it says `stale: true`, has an `Age` and a `Warning`, and no `ETag`; holds in it end at their time nevertheless."
 
 func (a *API) registerSeatmap() {
-	s := &seatmap{live.New(a.opts.Store), a.opts.Store}
+	s := &seatmap{a.maps, a.opts.Store}
 	stale := map[string]string{"Warning": "With stale maps only: 111, the database cannot be reached."}
 	register(a, Operation{
 		ID: "readSeats", Method: http.MethodGet, Path: "/shows/{showId}/seats", Tag: "Seats",
@@ -176,6 +176,7 @@ func (a *API) registerSeatmap() {
 		Access:      Public, Headers: stale,
 		Codes: []boxoffice.Code{boxoffice.CodeNotFound},
 	}, s.readArea)
+	s.registerStream(a)
 	describeBody[SeatMap](a, "/shows/{showId}/seats")
 	describeBody[Availability](a, "/shows/{showId}/availability")
 	describeBody[AreaAvailability](a, "/shows/{showId}/areas/{areaId}/availability")
@@ -301,7 +302,9 @@ func (s *seatmap) readStaffSeats(ctx context.Context, call *Call, in *seatMapInp
 	return &mapOutput{Body: mustJSON(seatMapOf(m.At(m.Now), in.Status, byNo))}, nil
 }
 
-func encodeAvailability(v *live.View) []byte {
+func encodeAvailability(v *live.View) []byte { return mustJSON(availabilityOf(v)) }
+
+func availabilityOf(v *live.View) Availability {
 	t := v.Total
 	out := Availability{
 		ShowID: v.Terms.ShowID, Version: v.Version, AsOf: v.Since.UTC(), Stale: v.Stale,
@@ -317,7 +320,7 @@ func encodeAvailability(v *live.View) []byte {
 	for _, a := range v.Areas {
 		out.Areas = append(out.Areas, AreaCount{a.ID, a.Ref, a.Name, a.Category, a.Capacity, a.Available, a.Held, a.Booked})
 	}
-	return mustJSON(out)
+	return out
 }
 
 // seatMapOf names the places of a view; with owners, whose they are, too.

@@ -72,7 +72,7 @@ func BenchmarkAvailability20000(b *testing.B) {
 		}
 	})
 	b.Run("read", func(b *testing.B) { // one after the other, nothing changing: the question to the database
-		maps := live.New(s)
+		maps := live.New(s, nil)
 		for b.Loop() {
 			if _, err := maps.Read(b.Context(), show.ID); err != nil {
 				b.Fatal(err)

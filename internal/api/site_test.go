@@ -76,7 +76,7 @@ func openOn(t testing.TB, db *pgtest.DB, edit ...func(*checkout.Config)) *site {
 	}
 	s.API = api.New(api.Options{
 		Log: log, Metrics: s.metrics, Store: s.store, Checkout: s.checkout, Tickets: s.tickets,
-		Auth: api.AuthOptions{Mock: true, Keys: s.store, SessionSecret: []byte("a secret of at least thirty-two bytes")},
+		Auth: api.AuthOptions{Mock: true, Keys: s.store, SignIns: s.store, SessionSecret: []byte("a secret of at least thirty-two bytes")},
 	})
 	server := httptest.NewServer(s.API)
 	s.gateway.SetWebhookURL(server.URL + "/api/v1/webhooks/payments/sandbox")

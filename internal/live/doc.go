@@ -18,5 +18,23 @@
 // up. Views are immutable, and whatever is encoded from one is kept with it,
 // so a thousand readers of the same view cost one encoding.
 //
+// Who watches a show, a [Viewer], is told what changes. Each watched show has a
+// feed, which looks when it is woken: by a commit of this process, by a NOTIFY
+// of another, by asking each second, and when the next hold ends. It looks by
+// the same checks as everybody else, and what is new since it last looked
+// becomes one frame, encoded once and shared by all viewers:
+//
+//	commit here ───────┐
+//	NOTIFY, poll ──────┼─▶ check ──▶ what was logged, what differs ──▶ frame ──▶ viewer, viewer, …
+//	a hold's own end ──┘
+//
+// A frame says after which version it comes and to which it leads, so that
+// viewers can see for themselves that nothing is missing. It has in it every
+// place that the log was about in between, with its state at the end: frames
+// set states and never toggle them. A viewer who comes back with a version gets
+// what follows it: from the frames that are kept, or from the log itself, which
+// is what makes a restart, or another instance, no event for anybody. Viewers
+// are never waited for: who is too far behind is told everything anew.
+//
 // The package knows nothing of Postgres; a [Loader] does.
 package live

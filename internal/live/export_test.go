@@ -1,14 +1,5 @@
 package live
 
-// Follow applies what was logged, if it can be.
-func (m *Map) Follow(d *Delta) bool {
-	if !m.follows(d) {
-		return false
-	}
-	m.apply(d)
-	return true
-}
-
 // Limit bounds what is kept.
 func (ms *Maps) Limit(shows, places int) { ms.showsMax, ms.placesMax = shows, places }
 
@@ -24,3 +15,9 @@ func (ms *Maps) Kept() (shows, places int) {
 	}
 	return len(ms.shows), ms.places
 }
+
+// KeepFrames bounds how many frames are kept for viewers who are behind.
+func (ms *Maps) KeepFrames(frames int) { ms.framesMax = frames }
+
+// Behind is a limit on what is told to whoever comes back.
+const Behind = framesMax

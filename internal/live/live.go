@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,33 +25,48 @@ const (
 )
 
 // Loader reads shows from the database. A show that does not exist is
-// NOT_FOUND. What one call returns is of one snapshot.
+// NOT_FOUND. What one call returns is of one snapshot, and no call returns less
+// than was acknowledged before it.
 type Loader interface {
 	// ReadSeatMap reads a whole map.
 	ReadSeatMap(ctx context.Context, show uuid.UUID) (*Map, error)
 	// ReadSeatMapChanges reads what was logged after a version, the first so
 	// many entries.
 	ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after int64, most int) (*Delta, error)
+	// ReadShowVersions reads the versions of shows, by one statement. Those that
+	// do not exist are missing.
+	ReadShowVersions(ctx context.Context, shows []uuid.UUID) (map[uuid.UUID]int64, error)
+	// Listen calls changed with a show when this process has changed it, and with
+	// uuid.Nil when another process may have changed any, until ctx ends. changed
+	// does not block. News that are lost are made up for by asking.
+	Listen(ctx context.Context, changed func(show uuid.UUID)) error
 }
 
 // Maps are the maps of the shows that are being looked at. It is safe for
-// concurrent use, and works nothing by itself: it moves when it is read.
+// concurrent use. Maps move when they are read; those that are watched move
+// by themselves, while [Maps.Run] works.
 type Maps struct {
 	loader Loader
+	encode func(*News) []byte
 
 	mu     sync.Mutex
 	shows  map[uuid.UUID]*show
 	recent *list.List // of *show, the one read last in front
 	places int        // of all shows
+	feeds  map[uuid.UUID]*feed
 
-	showsMax, placesMax, changesMax int
+	stirred chan struct{} // another process may have changed something
+
+	showsMax, placesMax, changesMax, framesMax int
 }
 
-// New makes an empty set of maps.
-func New(loader Loader) *Maps {
+// New makes an empty set of maps. encode writes what viewers are told, once
+// for all of them; nil: nobody watches.
+func New(loader Loader, encode func(*News) []byte) *Maps {
 	return &Maps{
-		loader: loader, shows: map[uuid.UUID]*show{}, recent: list.New(),
-		showsMax: showsMax, placesMax: placesMax, changesMax: changesMax,
+		loader: loader, encode: encode,
+		shows: map[uuid.UUID]*show{}, recent: list.New(), feeds: map[uuid.UUID]*feed{}, stirred: make(chan struct{}, 1),
+		showsMax: showsMax, placesMax: placesMax, changesMax: changesMax, framesMax: framesMax,
 	}
 }
 
@@ -63,11 +79,14 @@ type show struct {
 	mu            sync.Mutex
 	running, next *check
 
+	feed atomic.Pointer[feed] // nil: nobody watches
+
 	// Only the running check uses these.
 	m       *Map
 	view    *View
 	read    time.Time // when m was read as a whole
 	checked time.Time // when m was last known to be right
+	logged  touched   // what the log was about since the feed was told, if there is one
 }
 
 // check is one question to the database, and its answer.
@@ -112,6 +131,10 @@ func (ms *Maps) ReadVersion(ctx context.Context, id uuid.UUID, version int64) (*
 func (ms *Maps) show(id uuid.UUID) *show {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
+	return ms.entry(id)
+}
+
+func (ms *Maps) entry(id uuid.UUID) *show {
 	s := ms.shows[id]
 	if s == nil {
 		s = &show{id: id}
@@ -136,17 +159,20 @@ func (ms *Maps) kept(s *show) {
 	ms.shed()
 }
 
-// shed drops the shows that nobody has read for longest until the rest is
-// within the limits. A dropped show's readers are served all the same.
+// shed drops the shows that nobody watches and nobody has read for longest
+// until the rest is within the limits. A dropped show's readers are served all
+// the same.
 func (ms *Maps) shed() {
-	for ms.recent.Len() > 1 && (ms.recent.Len() > ms.showsMax || ms.places > ms.placesMax) {
-		ms.drop(ms.recent.Back().Value.(*show))
+	for e := ms.recent.Back(); e != ms.recent.Front() && (ms.recent.Len() > ms.showsMax || ms.places > ms.placesMax); {
+		s := e.Value.(*show)
+		e = e.Prev()
+		ms.drop(s)
 	}
 }
 
-// drop forgets a show.
+// drop forgets a show, unless it is watched.
 func (ms *Maps) drop(s *show) {
-	if ms.shows[s.id] == s {
+	if ms.shows[s.id] == s && ms.feeds[s.id] == nil {
 		delete(ms.shows, s.id)
 		ms.recent.Remove(s.place)
 		ms.places -= s.places
@@ -173,6 +199,10 @@ func (s *show) join(ms *Maps) *check {
 func (s *show) run(ms *Maps, c *check) {
 	for c != nil {
 		c.view, c.err = s.check(ms)
+		if f := s.feed.Load(); f != nil && c.err == nil {
+			f.note(c.view, s.logged, clock{s.m.Now, s.checked})
+		}
+		s.logged = touched{}
 		close(c.done)
 		s.mu.Lock()
 		s.running, s.next = s.next, nil
@@ -208,16 +238,13 @@ func (s *show) check(ms *Maps) (*View, error) {
 
 // refresh follows the log, or reads everything when it cannot.
 func (s *show) refresh(ms *Maps) error {
-	if s.m != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), checkMax)
-		defer cancel()
-		d, err := ms.loader.ReadSeatMapChanges(ctx, s.id, s.m.Version, ms.changesMax)
+	if s.m != nil && time.Since(s.read) < trustMax {
+		d, err := s.ask(ms)
 		if err != nil {
 			return err
 		}
 		// As many as asked for: there may be more, even of the last version.
-		if len(d.Changes) < ms.changesMax && s.m.follows(d) && time.Since(s.read) < trustMax {
-			s.m.apply(d)
+		if len(d.Changes) < ms.changesMax && s.m.Follow(d) {
 			s.checked = time.Now()
 			return nil
 		}
@@ -228,8 +255,27 @@ func (s *show) refresh(ms *Maps) error {
 	if err != nil {
 		return err
 	}
+	if s.m != nil && s.feed.Load() != nil {
+		// The viewers are told what was logged meanwhile, even if it came to
+		// nothing. Asked for now, it reaches at least as far as the map.
+		if _, err := s.ask(ms); err != nil {
+			return err
+		}
+	}
 	s.m, s.view = m, nil
 	s.read, s.checked = time.Now(), time.Now()
 	ms.kept(s)
 	return nil
+}
+
+// ask reads what was logged after the map's version, and notes for the viewers
+// what it is about.
+func (s *show) ask(ms *Maps) (*Delta, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkMax)
+	defer cancel()
+	d, err := ms.loader.ReadSeatMapChanges(ctx, s.id, s.m.Version, ms.changesMax)
+	if err == nil && s.feed.Load() != nil {
+		s.logged.add(d)
+	}
+	return d, err
 }

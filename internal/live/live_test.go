@@ -244,7 +244,7 @@ func TestReadersSeeWhatWasAcknowledgedOnTwoInstances(t *testing.T) {
 	db := pgtest.New(t)
 	stores := []*store.Store{fixture.On(t, db), fixture.On(t, db)}
 	show := fixture.Show(t, stores[0], fixture.Options{Seats: 40, Floor: 40})
-	maps := []*live.Maps{live.New(stores[0]), live.New(stores[1])}
+	maps := []*live.Maps{live.New(stores[0], nil), live.New(stores[1], nil)}
 
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -323,7 +323,7 @@ func TestASeatIsFreeAtTheEndOfItsHoldWithNobodyTidyingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	staff, _, err := s.PlaceReservation(t.Context(), fixture.Staff, new(fixture.Key()), store.PlaceRequest{
 		ShowID: show.ID, CustomerID: customer, FromBlockID: block.BlockID, TTLSeconds: 1, Seats: []store.SeatRef{{ID: show.Seats[2].ID}},
 	})
@@ -374,15 +374,9 @@ func TestASeatIsFreeAtTheEndOfItsHoldWithNobodyTidyingUp(t *testing.T) {
 	}
 }
 
-func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
-	t.Parallel()
-	db := pgtest.New(t)
-	s := fixture.On(t, db)
-	show := fixture.Show(t, s, fixture.Options{Seats: 4})
-	maps := live.New(s)
-	hold := place(t, s, store.PlaceRequest{ShowID: show.ID, TTLSeconds: 1, Seats: []store.SeatRef{{ID: show.Seats[0].ID}}})
-	fresh := read(t, maps, show.ID)
-
+// cut takes the database away until back is called.
+func cut(t *testing.T, db *pgtest.DB) (back func()) {
+	t.Helper()
 	elsewhere, err := url.Parse(db.URL(""))
 	if err != nil {
 		t.Fatal(err)
@@ -392,7 +386,7 @@ func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer admin.Close(context.Background())
+	t.Cleanup(func() { admin.Close(context.Background()) })
 	run := func(sql string) {
 		t.Helper()
 		if _, err := admin.Exec(t.Context(), sql); err != nil {
@@ -401,7 +395,19 @@ func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
 	}
 	run("alter database " + db.Name + " with connection limit 0")
 	run("select pg_terminate_backend(pid) from pg_stat_activity where datname = '" + db.Name + "'")
+	return func() { run("alter database " + db.Name + " with connection limit -1") }
+}
 
+func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := fixture.On(t, db)
+	show := fixture.Show(t, s, fixture.Options{Seats: 4})
+	maps := live.New(s, nil)
+	hold := place(t, s, store.PlaceRequest{ShowID: show.ID, TTLSeconds: 1, Seats: []store.SeatRef{{ID: show.Seats[0].ID}}})
+	fresh := read(t, maps, show.ID)
+
+	back := cut(t, db)
 	v := read(t, maps, show.ID)
 	if !v.Stale || v.Version != fresh.Version || v.Age <= 0 {
 		t.Errorf("while the database is away: %+v", v)
@@ -416,7 +422,7 @@ func TestTheLastMapIsServedWhileTheDatabaseIsAway(t *testing.T) {
 		t.Errorf("after the hold: %+v", v)
 	}
 
-	run("alter database " + db.Name + " with connection limit -1")
+	back()
 	place(t, s, store.PlaceRequest{ShowID: show.ID, Seats: []store.SeatRef{{ID: show.Seats[1].ID}}})
 	if v := read(t, maps, show.ID); v.Stale || v.Statuses != "ahaa" {
 		t.Errorf("when it is back: %+v", v)
@@ -427,7 +433,7 @@ func TestReadVersion(t *testing.T) {
 	t.Parallel()
 	s := fixture.Open(t)
 	show := fixture.Show(t, s, fixture.Options{})
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	now := read(t, maps, show.ID).Version
 
 	t.Run("Waits for a version that comes", func(t *testing.T) {
@@ -462,7 +468,7 @@ func TestOnlySoManyShowsAreKept(t *testing.T) {
 	for range 4 {
 		shows = append(shows, fixture.Show(t, s, fixture.Options{Seats: 10}))
 	}
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	want := func(shows, places int) {
 		t.Helper()
 		if n, p := maps.Kept(); n != shows || p != places {
@@ -497,7 +503,7 @@ func TestMoreChangesThanAreReadAtOnce(t *testing.T) {
 	t.Parallel()
 	s := fixture.Open(t)
 	show := fixture.Show(t, s, fixture.Options{Seats: 12})
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	maps.FollowAtMost(5)
 	read(t, maps, show.ID)
 	var last *store.ReservationView
@@ -523,7 +529,7 @@ func TestAMapIsReadAgainWhenTheShowItselfChanges(t *testing.T) {
 	t.Parallel()
 	s := fixture.Open(t)
 	show := fixture.Show(t, s, fixture.Options{Seats: 4, Floor: 9})
-	maps := live.New(s)
+	maps := live.New(s, nil)
 	read(t, maps, show.ID)
 	larger := fixture.Plan(t, s, show.HallID, fixture.Options{Seats: 6, Floor: 12})
 	organisation := uuid.MustParse(org)

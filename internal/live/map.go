@@ -96,17 +96,36 @@ type Change struct {
 	AreaBooked    []int32 // booked ones, likewise; empty when none were
 }
 
-// follows reports whether d can be applied to m. It cannot when entries are
-// missing, or when one of them changed the show itself: prices, plan,
-// capacity. Then the map has to be read again.
-func (m *Map) follows(d *Delta) bool {
-	if d.Definition != m.Definition || d.Version < m.Version {
+// Follow applies d and reports whether it could: not when entries are missing,
+// or when one of them changed the show itself: prices, plan, capacity. Then
+// nothing was done, and the map has to be read again.
+func (m *Map) Follow(d *Delta) bool {
+	if d.Definition != m.Definition || !d.continues(m.Version) {
 		return false
 	}
-	at := m.Version
+	for i := range d.Changes {
+		for _, no := range d.Changes[i].SeatNos {
+			if _, ok := m.Terms.Plan.Position(no); !ok {
+				return false
+			}
+		}
+		for _, no := range d.Changes[i].AreaNos {
+			if _, ok := m.area(no); !ok {
+				return false
+			}
+		}
+	}
+	m.apply(d)
+	return true
+}
+
+// continues reports whether d has everything that was logged after a version,
+// and none of it changed the show itself.
+func (d *Delta) continues(after int64) bool {
+	at := after
 	for i := range d.Changes {
 		c := &d.Changes[i]
-		if c.Version != at && c.Version != at+1 || c.Version == m.Version || len(c.SeatNos) != len(c.SeatStates) {
+		if c.Version != at && c.Version != at+1 || c.Version == after || len(c.SeatNos) != len(c.SeatStates) {
 			return false
 		}
 		at = c.Version
@@ -121,16 +140,6 @@ func (m *Map) follows(d *Delta) bool {
 		default:
 			return false
 		}
-		for _, no := range c.SeatNos {
-			if _, ok := m.Terms.Plan.Position(no); !ok {
-				return false
-			}
-		}
-		for _, no := range c.AreaNos {
-			if _, ok := m.area(no); !ok {
-				return false
-			}
-		}
 	}
 	return at == d.Version
 }
@@ -139,7 +148,7 @@ func (m *Map) area(no int32) (int, bool) {
 	return slices.BinarySearchFunc(m.Areas, no, func(a Area, no int32) int { return cmp.Compare(a.No, no) })
 }
 
-// apply brings m to the version of d, which follows it.
+// apply brings m to the version of d.
 func (m *Map) apply(d *Delta) {
 	for i := range d.Changes {
 		c := &d.Changes[i]

@@ -26,19 +26,29 @@ type View struct {
 	Categories []CategoryCount // of the plan, then those that only areas have
 	Total      Count           // of all categories
 
+	// ShowStatus is the show's own, with ended derived, and SaleOpen whether
+	// places can be newly held.
+	ShowStatus boxoffice.ShowStatus
+	SaleOpen   bool
+
 	// Stale is set while the database is away: changes of the last Age may be
 	// missing. Holds end nevertheless.
 	Stale bool
 	Age   time.Duration
 
-	until time.Time // when the next hold ends; zero: none does
+	until   time.Time // when the next hold ends, or sales begin or end; zero: never
+	overdue []int     // the positions of the seats that Overdue counts
 
 	mu      sync.Mutex
 	encoded map[string]*encoding
 }
 
+// SoldOut reports whether no place is left.
+func (v *View) SoldOut() bool { return v.Total.Capacity > 0 && v.Total.Available <= 0 }
+
 // AreaView is an area at an instant.
 type AreaView struct {
+	No        int32
 	ID        uuid.UUID
 	Ref       string // the organiser's own identifier; "": none
 	Name      string
@@ -109,8 +119,17 @@ func (v *View) Encoded(name string, encode func() []byte) []byte {
 
 // At is the map at an instant by the database's clock.
 func (m *Map) At(now time.Time) *View {
-	v := &View{Terms: m.Terms, Version: m.Version, Since: m.ChangedAt}
+	v := &View{
+		Terms: m.Terms, Version: m.Version, Since: m.ChangedAt,
+		ShowStatus: m.Terms.StatusAt(now), SaleOpen: m.Terms.OnSale(now) == nil,
+	}
 	v.count(m, m.statuses(v, now), now)
+	end := m.Terms.End()
+	for _, at := range []*time.Time{m.Terms.SalesStartAt, m.Terms.SalesEndAt, &end} {
+		if at != nil && now.Before(*at) && (v.until.IsZero() || at.Before(v.until)) {
+			v.until = *at
+		}
+	}
 	return v
 }
 
@@ -145,10 +164,10 @@ func (m *Map) statuses(v *View, now time.Time) []Count {
 				state = seatHeld
 			case state == seatHeld:
 				state = seatAvailable
-				v.Overdue++
+				v.overdue = append(v.overdue, i)
 			default:
 				state = seatBlocked
-				v.Overdue++
+				v.overdue = append(v.overdue, i)
 			}
 		}
 		letters[i] = state
@@ -165,7 +184,7 @@ func (m *Map) statuses(v *View, now time.Time) []Count {
 			c.Available++
 		}
 	}
-	v.Statuses = string(letters)
+	v.Statuses, v.Overdue = string(letters), len(v.overdue)
 	return counts
 }
 
@@ -188,7 +207,7 @@ func (v *View) count(m *Map, seats []Count, now time.Time) {
 		v.Categories = append(v.Categories, CategoryCount{name, seats[i]})
 	}
 	for _, a := range m.Areas {
-		view := AreaView{ID: a.ID, Ref: a.Ref, Name: a.Name, Category: a.Category, Capacity: a.Capacity, Booked: a.Booked, Held: a.Held - over[a.No]}
+		view := AreaView{No: a.No, ID: a.ID, Ref: a.Ref, Name: a.Name, Category: a.Category, Capacity: a.Capacity, Booked: a.Booked, Held: a.Held - over[a.No]}
 		view.Available = max(0, a.Capacity-a.Booked-view.Held)
 		v.Areas = append(v.Areas, view)
 		i, ok := index[a.Category]

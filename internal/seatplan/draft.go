@@ -70,7 +70,12 @@ func newDraft(opts Options) *draft {
 }
 
 func (b *draft) problem(path, format string, args ...any) {
-	b.problems.add(path, fmt.Sprintf(format, args...))
+	b.problems.add(Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// seatProblem is a problem of one seat, by its place in the plan.
+func (b *draft) seatProblem(i int, format string, args ...any) {
+	b.problems.add(Problem{Path: b.origins[i].String(), Message: fmt.Sprintf(format, args...), Seat: i + 1})
 }
 
 func (b *draft) warn(path, format string, args ...any) {
@@ -292,7 +297,8 @@ func (b *draft) resolveCategories() {
 		s := &b.plan.Seats[i]
 		category, problem := resolve(s.Category)
 		if problem != "" {
-			b.problem(b.origins[i].String(), "%s", problem)
+			b.seatProblem(i, "%s", problem)
+			s.Category = noCategory
 			continue
 		}
 		s.Category = category
@@ -304,13 +310,19 @@ func (b *draft) resolveCategories() {
 		category, problem := resolve(b.plan.Areas[i].Category)
 		if problem != "" {
 			b.problem(b.areaAt[i], "%s", problem)
+			b.plan.Areas[i].Category = noCategory
 			continue
 		}
 		b.plan.Areas[i].Category = category
 	}
 
 	if b.problems.Total > 0 {
-		return // some places have no category to point at
+		// Some places have no category to point at, and what is no plan is only
+		// drawn: all categories will do.
+		for _, c := range b.declared {
+			b.plan.Categories = append(b.plan.Categories, c.Category)
+		}
+		return
 	}
 	index := make([]int, len(b.declared))
 	for i, c := range b.declared {
@@ -326,6 +338,17 @@ func (b *draft) resolveCategories() {
 	}
 	for i := range b.plan.Areas {
 		b.plan.Areas[i].Category = index[b.plan.Areas[i].Category]
+	}
+}
+
+// sketch makes what was read of a document that breaks off fit to be drawn.
+func (b *draft) sketch() {
+	for i := range b.plan.Seats {
+		s := &b.plan.Seats[i]
+		s.Label, s.Category = label(s.Section, s.Row, s.Number), noCategory
+	}
+	for i := range b.plan.Areas {
+		b.plan.Areas[i].Category = noCategory
 	}
 }
 
@@ -350,13 +373,13 @@ func (b *draft) checkSeats() {
 		s := &b.plan.Seats[i]
 		switch {
 		case fold(s.Number) == "":
-			b.problem(b.origins[i].String(), "the seat has no number or letter")
+			b.seatProblem(i, "the seat has no number or letter")
 			continue
 		case s.Number == "?" || s.Row == "?" || s.Section == "?":
-			b.problem(b.origins[i].String(), `"?" stands for a name that was never given`)
+			b.seatProblem(i, `"?" stands for a name that was never given`)
 		}
 		if tooFar(boxoffice.Point{X: s.X, Y: s.Y}) {
-			b.problem(b.origins[i].String(), "the position is too far from the origin")
+			b.seatProblem(i, "the position is too far from the origin")
 		}
 		s.Label = label(s.Section, s.Row, s.Number)
 		folded := fold(s.Label)
@@ -374,7 +397,7 @@ func (b *draft) checkSeats() {
 		j := first[folded]
 		reason := b.clash(i, int(j))
 		if !b.opts.RenameDuplicates {
-			b.problem(b.origins[i].String(), "%s", reason)
+			b.seatProblem(i, "%s", reason)
 			continue
 		}
 		number := s.Number

@@ -56,7 +56,10 @@ type Warning struct{ Path, Message string }
 // Problem is one reason why a document is refused. Path is where: a JSON path
 // such as zones[0].rows[2].seats[5].category, "line 12" of a CSV file, or "$"
 // for the document as a whole.
-type Problem struct{ Path, Message string }
+type Problem struct {
+	Path, Message string
+	Seat          int // which of the plan's seats it is about, from 1; 0: none that could be told
+}
 
 // Problems is the error of a document that was read and refused.
 type Problems struct {
@@ -85,10 +88,10 @@ func (p *Problems) Error() string {
 	return b.String()
 }
 
-func (p *Problems) add(path, message string) {
+func (p *Problems) add(q Problem) {
 	p.Total++
 	if len(p.List) < maxListed {
-		p.List = append(p.List, Problem{path, message})
+		p.List = append(p.List, q)
 	}
 }
 
@@ -98,6 +101,38 @@ func (p *Problems) add(path, message string) {
 // The error is a [*Problems] if the document is refused, and otherwise what
 // the reader or the context said. Warnings come with either.
 func Read(ctx context.Context, format Format, r io.Reader, opts Options) (*boxoffice.Plan, []Warning, error) {
+	b, err := read(ctx, format, r, opts)
+	switch {
+	case b == nil:
+		return nil, nil, err
+	case err != nil:
+		return nil, b.listWarnings(), err
+	case b.problems.Total > 0:
+		return nil, b.listWarnings(), &b.problems
+	}
+	return &b.plan, b.listWarnings(), nil
+}
+
+// Sketch is what was understood of a document, so that people can be shown
+// where its problems are. Only one without problems is a plan: in others labels
+// may be missing or there twice, and places of no category have -1.
+type Sketch struct {
+	Plan     boxoffice.Plan
+	Problems Problems
+	Warnings []Warning
+}
+
+// Check reads a document like [Read] and refuses nothing. The error is what the
+// reader or the context said.
+func Check(ctx context.Context, format Format, r io.Reader, opts Options) (*Sketch, error) {
+	b, err := read(ctx, format, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Sketch{b.plan, b.problems, b.listWarnings()}, nil
+}
+
+func read(ctx context.Context, format Format, r io.Reader, opts Options) (*draft, error) {
 	if opts.MaxSeats <= 0 {
 		opts.MaxSeats = DefaultMaxSeats
 	}
@@ -116,26 +151,24 @@ func Read(ctx context.Context, format Format, r io.Reader, opts Options) (*boxof
 	case CSV:
 		err = readCSV(src, b)
 	default:
-		return nil, nil, fmt.Errorf("seatplan: no format %q", format)
+		return nil, fmt.Errorf("seatplan: no format %q", format)
 	}
 	var broken *brokenError
 	switch {
 	case errors.As(err, &broken):
-		b.problems.add(broken.path, broken.message)
+		b.problems.add(Problem{Path: broken.path, Message: broken.message})
+		b.sketch()
 	case err != nil:
-		return nil, b.listWarnings(), fmt.Errorf("reading the plan: %w", err)
+		return b, fmt.Errorf("reading the plan: %w", err)
 	default:
 		b.finish()
 	}
-	if b.problems.Total == 0 {
-		return &b.plan, b.listWarnings(), nil
-	}
-	if guess != "" && guess != string(format) && (guess != someJSON || format == CSV) {
-		hint := Problem{"$", fmt.Sprintf("the document looks like %s, but was sent as %s", guess, format)}
+	if b.problems.Total > 0 && guess != "" && guess != string(format) && (guess != someJSON || format == CSV) {
+		hint := Problem{Path: "$", Message: fmt.Sprintf("the document looks like %s, but was sent as %s", guess, format)}
 		b.problems.List = append([]Problem{hint}, b.problems.List[:min(len(b.problems.List), maxListed-1)]...)
 		b.problems.Total++
 	}
-	return nil, b.listWarnings(), &b.problems
+	return b, nil
 }
 
 // brokenError is a document that cannot be read any further.

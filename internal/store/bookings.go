@@ -409,9 +409,9 @@ func (s *Store) ListBookings(ctx context.Context, f BookingFilter) ([]*BookingVi
 	var ids []uuid.UUID
 	var err error
 	if strings.TrimSpace(f.Search) != "" {
-		ids, err = s.ids(ctx, sqlBookingsSearch, append(args, referenceOf(f.Search), prefixes(f.Search), f.Limit)...)
+		ids, err = readIDs(ctx, s.pool, sqlBookingsSearch, append(args, referenceOf(f.Search), prefixes(f.Search), f.Limit)...)
 	} else {
-		ids, err = s.ids(ctx, sqlBookingsList, append(args, f.Limit)...)
+		ids, err = readIDs(ctx, s.pool, sqlBookingsList, append(args, f.Limit)...)
 	}
 	if err != nil {
 		return nil, err

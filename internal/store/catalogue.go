@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -167,7 +166,7 @@ type VenueFilter struct {
 
 // Venues lists venues, oldest first.
 func (s *Store) Venues(ctx context.Context, f VenueFilter) ([]boxoffice.Venue, error) {
-	rows, err := s.replica.Query(ctx, sqlVenuesList, f.Organisation, f.City, f.ExternalRef, f.after(), f.Limit)
+	rows, err := s.pool.Query(ctx, sqlVenuesList, f.Organisation, f.City, f.ExternalRef, f.after(), f.Limit)
 	return collect(rows, err, scanVenue)
 }
 
@@ -239,7 +238,7 @@ type HallFilter struct {
 
 // Halls lists halls, oldest first.
 func (s *Store) Halls(ctx context.Context, f HallFilter) ([]boxoffice.Hall, error) {
-	rows, err := s.replica.Query(ctx, sqlHallsList, f.Organisation, idOrNil(f.VenueID), f.ExternalRef, f.after(), f.Limit)
+	rows, err := s.pool.Query(ctx, sqlHallsList, f.Organisation, idOrNil(f.VenueID), f.ExternalRef, f.after(), f.Limit)
 	return collect(rows, err, scanHall)
 }
 
@@ -347,17 +346,25 @@ func (f *EventFilter) date() *string {
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // Events lists events, newest first, each with its first shows that match.
-func (s *Store) Events(ctx context.Context, f EventFilter) ([]EventListing, error) {
+func (s *Store) Events(ctx context.Context, f EventFilter) (list []EventListing, err error) {
 	var pattern string
 	if q := boxoffice.SearchForm(f.Query); q != "" {
 		pattern = "%" + likeEscaper.Replace(q) + "%"
 	}
-	ids, err := s.ids(ctx, sqlEventsFind, f.Organisation, f.Drafts, f.Kind, f.Genre, pattern, f.ExternalRef,
-		idOrNil(f.VenueID), f.City, f.date(), f.From, f.To, f.Language, f.upcoming(), f.anyShow(), f.after(), f.Limit, nil)
-	if err != nil {
-		return nil, err
+	find := func(q querier) error {
+		ids, err := readIDs(ctx, q, sqlEventsFind, f.Organisation, f.Drafts, f.Kind, f.Genre, pattern, f.ExternalRef,
+			idOrNil(f.VenueID), f.City, f.date(), f.From, f.To, f.Language, f.upcoming(), f.anyShow(), f.after(), f.Limit, nil)
+		if err == nil {
+			list, err = s.listings(ctx, q, ids, &f)
+		}
+		return err
 	}
-	return s.listings(ctx, s.replica, ids, &f)
+	if f.Drafts { // organisers look at what they have just made
+		err = find(s.pool)
+	} else {
+		err = s.reading(find)
+	}
+	return list, err
 }
 
 // ReadEvent reads one event with its shows, or refuses with NOT_FOUND. The
@@ -415,8 +422,8 @@ func scanID(row pgx.Row) (id uuid.UUID, err error) {
 	return id, err
 }
 
-func (s *Store) ids(ctx context.Context, sql string, args ...any) ([]uuid.UUID, error) {
-	rows, err := s.replica.Query(ctx, sql, args...)
+func readIDs(ctx context.Context, q querier, sql string, args ...any) ([]uuid.UUID, error) {
+	rows, err := q.Query(ctx, sql, args...)
 	return collect(rows, err, scanID)
 }
 
@@ -429,19 +436,23 @@ type Facet struct {
 // Facets counts the events that are on by "city", "genre", "language" and
 // "kind", the most frequent values first.
 func (s *Store) Facets(ctx context.Context, organisation uuid.UUID) (map[string][]Facet, error) {
-	rows, err := s.replica.Query(ctx, sqlFacetsCount, organisation, nil)
-	if err != nil {
-		return nil, coded(err)
-	}
-	facets := map[string][]Facet{}
-	var by string
-	var f Facet
-	_, err = pgx.ForEachRow(rows, []any{&by, &f.Value, &f.Count}, func() error {
-		facets[by] = append(facets[by], f)
-		return nil
+	var facets map[string][]Facet
+	err := s.reading(func(q querier) error {
+		facets = map[string][]Facet{}
+		rows, err := q.Query(ctx, sqlFacetsCount, organisation, nil)
+		if err != nil {
+			return coded(err)
+		}
+		var by string
+		var f Facet
+		_, err = pgx.ForEachRow(rows, []any{&by, &f.Value, &f.Count}, func() error {
+			facets[by] = append(facets[by], f)
+			return nil
+		})
+		return coded(err)
 	})
 	if err != nil {
-		return nil, coded(fmt.Errorf("facets: %w", err))
+		return nil, err
 	}
 	return facets, nil
 }

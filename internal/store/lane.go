@@ -366,6 +366,7 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 	t.remember()
 	t.tellWaitlist()
 	t.answer()
+	t.w.s.changed(t.shows)
 	return nil
 }
 

@@ -143,7 +143,7 @@ func (s *Store) ClaimPayments(ctx context.Context, show uuid.UUID, limit int) (i
 // UnsettledShows lists shows with payments that should have been asked for the
 // given time ago, the longest waiting first.
 func (s *Store) UnsettledShows(ctx context.Context, ago time.Duration, limit int) ([]uuid.UUID, error) {
-	return s.ids(ctx, sqlPaymentChecksOverdueShows, ago.Seconds(), limit)
+	return readIDs(ctx, s.pool, sqlPaymentChecksOverdueShows, ago.Seconds(), limit)
 }
 
 // RefundPlace is where a refund is, and what its gateway has to be told.

@@ -392,7 +392,7 @@ func (s *Store) Plans(ctx context.Context, organisation, hall uuid.UUID, before,
 	if before > 0 {
 		below = &before
 	}
-	rows, err := s.replica.Query(ctx, sqlPlansList, hall, below, limit)
+	rows, err := s.pool.Query(ctx, sqlPlansList, hall, below, limit)
 	return collect(rows, err, func(row pgx.Row) (p PlanListing, err error) {
 		err = row.Scan(&p.ID, &p.Version, &p.Name, &p.Format, &p.SeatCount, &p.CreatedAt)
 		return p, err

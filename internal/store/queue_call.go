@@ -47,7 +47,7 @@ func (s *Store) RunQueues(ctx context.Context, told func(called int)) error {
 // callAll calls people in every open waiting room. One that cannot be had does
 // not keep the others waiting, and its turn comes again.
 func (s *Store) callAll(ctx context.Context) int {
-	shows, err := s.ids(ctx, sqlQueueShowsOpen)
+	shows, err := readIDs(ctx, s.pool, sqlQueueShowsOpen)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.Warn("queue: open waiting rooms could not be read", "error", err)

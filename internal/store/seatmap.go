@@ -39,6 +39,9 @@ func (s *Store) snapshotBatch(ctx context.Context, queue func(b *pgx.Batch)) err
 // ReadSeatMap reads the whole map of a show, with the terms that it is sold
 // by. The places come as one row of one statement.
 func (s *Store) ReadSeatMap(ctx context.Context, show uuid.UUID) (*live.Map, error) {
+	if m := s.readSeatMapNearby(ctx, show); m != nil {
+		return m, nil
+	}
 	var m *live.Map
 	err := s.snapshot(ctx, func(tx pgx.Tx) (err error) {
 		m, err = s.readSeatMap(ctx, tx, show)

@@ -20,8 +20,13 @@ func (s *Store) RecordSession(ctx context.Context, customerID string, expires ti
 	return coded(err)
 }
 
-// PurgeSessions forgets sessions whose token has ended, at most limit.
+// PurgeSessions forgets guests and organisers whose session has ended, at most
+// limit of each. When it returns less than limit, none is left.
 func (s *Store) PurgeSessions(ctx context.Context, limit int) (int64, error) {
-	tag, err := s.pool.Exec(ctx, sqlSessionsPurge, limit)
-	return tag.RowsAffected(), coded(err)
+	guests, err := s.pool.Exec(ctx, sqlSessionsPurge, limit)
+	if err != nil {
+		return 0, coded(err)
+	}
+	organisers, err := s.pool.Exec(ctx, sqlSignInsPurge, limit)
+	return max(guests.RowsAffected(), organisers.RowsAffected()), coded(err)
 }

@@ -579,26 +579,31 @@ type ShowFilter struct {
 func (f *ShowFilter) upcoming() bool { return f.From == nil && f.To == nil && f.Status == "" }
 
 // Shows lists shows in time order.
-func (s *Store) Shows(ctx context.Context, f ShowFilter) ([]ShowListing, error) {
-	var ids []uuid.UUID
-	var err error
-	find := []any{f.Organisation, f.Drafts, f.From, f.To, f.Status, f.AfterStart, f.after(), f.Limit, nil}
+func (s *Store) Shows(ctx context.Context, f ShowFilter) (list []ShowListing, err error) {
+	sql, args := sqlShowsFind, []any{f.Organisation, f.Drafts, f.From, f.To, f.Status, f.AfterStart, f.after(), f.Limit, nil}
 	switch {
 	case f.ExternalRef != "":
-		ids, err = s.ids(ctx, sqlShowsFindByRef, f.Organisation, f.Drafts, f.ExternalRef)
+		sql, args = sqlShowsFindByRef, []any{f.Organisation, f.Drafts, f.ExternalRef}
 	case f.EventID != uuid.Nil:
-		ids, err = s.ids(ctx, sqlShowsFindByEvent, append(find, f.EventID, idOrNil(f.VenueID), f.upcoming())...)
+		sql, args = sqlShowsFindByEvent, append(args, f.EventID, idOrNil(f.VenueID), f.upcoming())
 	case f.VenueID != uuid.Nil:
-		ids, err = s.ids(ctx, sqlShowsFindByVenue, append(find, f.VenueID, f.upcoming())...)
+		sql, args = sqlShowsFindByVenue, append(args, f.VenueID, f.upcoming())
 	case f.upcoming():
-		ids, err = s.ids(ctx, sqlShowsFindUpcoming, f.Organisation, f.Drafts, f.AfterStart, f.after(), f.Limit, nil)
-	default:
-		ids, err = s.ids(ctx, sqlShowsFind, find...)
+		sql, args = sqlShowsFindUpcoming, []any{f.Organisation, f.Drafts, f.AfterStart, f.after(), f.Limit, nil}
 	}
-	if err != nil {
-		return nil, err
+	find := func(q querier) error {
+		ids, err := readIDs(ctx, q, sql, args...)
+		if err == nil {
+			list, err = s.readShows(ctx, q, ids)
+		}
+		return err
 	}
-	return s.readShows(ctx, s.replica, ids)
+	if f.Drafts { // organisers look at what they have just made
+		err = find(s.pool)
+	} else {
+		err = s.reading(find)
+	}
+	return list, err
 }
 
 // ReadShow reads one show. A draft is NOT_FOUND for everybody but those of its

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ import (
 type Config struct {
 	URL        string // role rowlock_app; may go through PgBouncer in transaction mode
 	LaneURL    string // role rowlock_lane, direct; "": URL
-	ReplicaURL string // for catalogue reads; "": URL
+	DirectURL  string // past any pooler, to LISTEN; "": URL
+	ReplicaURL string // a replica, for lists and whole maps; see [Store.reading]; "": there is none
 	PoolMax    int32  // connections for requests; 0: 16
 	Lanes      lanes.Config
 	Jobs       Scheduler // schedules expiry jobs in the lane's transaction; nil: none are (tests)
@@ -66,6 +68,7 @@ type Observer interface {
 	lanes.Observer
 	Hold(replayed bool, err error)            // what became of a request for a hold
 	Waitlist(status boxoffice.WaitlistStatus) // what an entry of a waitlist has become
+	Listening(up bool)                        // whether the connection that hears of other processes' changes is there
 }
 
 // Store is the database with its rules: one exported method is one use case
@@ -73,15 +76,17 @@ type Observer interface {
 type Store struct {
 	cfg      Config
 	pool     *pgxpool.Pool
-	replica  *pgxpool.Pool
+	replica  *pgxpool.Pool // nil: there is none
+	useful   atomic.Bool   // the replica answers and is not far behind
 	lanes    *lanes.Set[*laneCommand, boxoffice.Outcome]
 	terms    *termsCache
 	asked    singleflight.Group // shows whose terms are being read
 	counts   *countsCache
+	away     atomic.Bool // a lane lost the database, and none has had it since
+	news     news
 	joins    *lanes.Set[*joining, joined]
 	arrivals arrivals
-	seen     sync.Map    // placesSeen by show
-	away     atomic.Bool // a lane lost the database, and none has had it since
+	seen     sync.Map // placesSeen by show
 	log      *slog.Logger
 }
 
@@ -94,6 +99,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.LaneURL == "" {
 		cfg.LaneURL = cfg.URL
 	}
+	cfg.DirectURL = cmp.Or(cfg.DirectURL, cfg.URL)
 	if cfg.PoolMax == 0 {
 		cfg.PoolMax = 16
 	}
@@ -101,8 +107,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, pool: pool, replica: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache()}
-	if cfg.ReplicaURL != "" {
+	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), news: newNews()}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	if cfg.ReplicaURL != "" { // which may be away: nothing depends on it
 		if s.replica, err = openPool(ctx, cfg.ReplicaURL, cfg.PoolMax); err != nil {
 			pool.Close()
 			return nil, err
@@ -123,30 +133,29 @@ func openPool(ctx context.Context, url string, most int32) (*pgxpool.Pool, error
 	}
 	c.MaxConns = most
 	c.ConnConfig.RuntimeParams["application_name"] = "rowlock requests"
-	pool, err := pgxpool.NewWithConfig(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("database: %w", err)
-	}
-	return pool, nil
+	return pgxpool.NewWithConfig(ctx, c)
 }
 
 // Run works the lanes, and the waiting rooms, until ctx ends; then it lets what
-// has queued finish.
+// has queued finish. Beside that it tells other processes of what has changed,
+// and looks after the replica.
 func (s *Store) Run(ctx context.Context) error {
-	var group sync.WaitGroup
-	defer group.Wait()
-	group.Go(func() { _ = s.joins.Run(ctx) }) // it ends because ctx does
-	return s.lanes.Run(ctx)
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var working, ended sync.WaitGroup
+	ended.Go(func() { s.notify(beside) })
+	ended.Go(func() { s.watchReplica(beside) })
+	working.Go(func() { _ = s.joins.Run(ctx) }) // it ends because ctx does
+	err := s.lanes.Run(ctx)
+	working.Wait()
+	stop()
+	ended.Wait()
+	return err
 }
 
 // Close closes the pools. Call it after Run has returned.
 func (s *Store) Close() {
 	s.pool.Close()
-	if s.replica != s.pool {
+	if s.replica != nil {
 		s.replica.Close()
 	}
 }
@@ -154,7 +163,7 @@ func (s *Store) Close() {
 // Pools returns the connection pools by name, for metrics.
 func (s *Store) Pools() map[string]*pgxpool.Pool {
 	m := map[string]*pgxpool.Pool{"requests": s.pool}
-	if s.replica != s.pool {
+	if s.replica != nil {
 		m["replica"] = s.replica
 	}
 	return m

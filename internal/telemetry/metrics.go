@@ -23,6 +23,8 @@ type Metrics struct {
 	InFlight       prometheus.Gauge         // requests being worked on, streams excepted
 	Room           prometheus.Gauge         // requests for a hold that may be worked on at once; it follows how long they take
 	Streams        prometheus.Gauge         // open event streams
+	StreamsEnded   *prometheus.CounterVec   // why: left, slow, closing
+	HearsOthers    prometheus.Gauge         // 1 while the connection that hears of other processes' changes is there
 
 	Holds *prometheus.CounterVec // outcome: see Hold
 
@@ -85,7 +87,9 @@ func NewMetrics() *Metrics {
 		RequestSeconds:  histogram("http_request_seconds", "Time to answer a request, by operation.", seconds, "operation"),
 		InFlight:        gauge("http_requests_in_flight", "Requests being worked on, event streams excepted."),
 		Room:            gauge("http_room", "Requests for a hold that may be worked on at once; more are answered OVERLOADED."),
-		Streams:         gauge("http_streams", "Open event streams."),
+		Streams:         gauge("streams", "Open event streams."),
+		StreamsEnded:    counter("streams_ended_total", "Event streams that ended: the viewer left, was too slow, or the server stopped.", "why"),
+		HearsOthers:     gauge("listening", "1 while the connection that hears of other processes' changes is there."),
 		Holds:           counter("holds_total", "Requests for a hold, by outcome: placed, replayed or the code of the refusal.", "outcome"),
 		WaitlistEntries: counter("waitlist_entries_total", "Entries of waitlists, by what they have become: waiting, offered, accepted, declined, lapsed, left.", "status"),
 		LaneCommands:    histogram("lane_commands", "Commands in one transaction of a lane.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "lane"),
@@ -126,7 +130,7 @@ func NewMetrics() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.Holds, m.WaitlistEntries,
+		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.StreamsEnded, m.HearsOthers, m.Holds, m.WaitlistEntries,
 		m.LaneCommands, m.LaneWait, m.LaneWork, m.LaneQueued,
 		m.Jobs, m.JobSeconds, m.OldestSnapshot, m.ExpiryLag, m.ExpirySeconds, m.Swept,
 		m.QueuesOpen, m.QueueWaiting, m.QueueCalled,
@@ -153,6 +157,15 @@ func (m *Metrics) Hold(replayed bool, err error) {
 // Waitlist counts an entry of a waitlist that has become something.
 func (m *Metrics) Waitlist(status boxoffice.WaitlistStatus) {
 	m.WaitlistEntries.WithLabelValues(string(status)).Inc()
+}
+
+// Listening says whether the connection that hears of other processes' changes
+// is there.
+func (m *Metrics) Listening(up bool) {
+	m.HearsOthers.Set(0)
+	if up {
+		m.HearsOthers.Set(1)
+	}
 }
 
 // Payment counts a payment that has an outcome.

@@ -1,5 +1,6 @@
-// Package web has the pages for people: the landing page, the API docs and the
-// explanations of problem codes. All of it is embedded and loads nothing from
+// Package web has the pages for people: the one where they buy, whose sources
+// are in the folder web, that for developers, the API docs and the explanations
+// of problem codes. All of it is embedded and loads nothing from
 // anywhere else, so that it works with no internet and under a strict content
 // security policy.
 //
@@ -18,7 +19,7 @@ import (
 	"strings"
 )
 
-//go:embed docs/*.gz docs/docs.html pages
+//go:embed docs/*.gz docs/docs.html assets/*.gz pages
 var files embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"money": money, "when": when}).ParseFS(files, "pages/*.html"))
@@ -45,7 +46,10 @@ func Style() http.Handler {
 }
 
 // render writes a page, or a bare 500 if its template fails.
-func render(w http.ResponseWriter, page string, data any) {
+func render(w http.ResponseWriter, page string, data any) { renderUnder(w, pagePolicy, page, data) }
+
+// renderUnder is render with a content security policy of the page's own.
+func renderUnder(w http.ResponseWriter, policy, page string, data any) {
 	var b bytes.Buffer
 	if err := templates.ExecuteTemplate(&b, page, data); err != nil {
 		slog.Error("page failed", "page", page, "error", err)
@@ -54,7 +58,7 @@ func render(w http.ResponseWriter, page string, data any) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Content-Security-Policy", policy)
 	h.Set("Cache-Control", "no-store")
 	w.Write(b.Bytes())
 }
@@ -79,17 +83,17 @@ func Docs() http.Handler {
 			http.Redirect(w, r, "/docs", http.StatusFound)
 			return
 		}
-		serveGzip(w, r, name, packed)
+		serveGzip(w, r, name, packed, "public, max-age=86400")
 	})
 	return mux
 }
 
 // serveGzip sends a file that is stored compressed; the rare client that
 // cannot take it so gets it unpacked.
-func serveGzip(w http.ResponseWriter, r *http.Request, name string, packed []byte) {
+func serveGzip(w http.ResponseWriter, r *http.Request, name string, packed []byte, age string) {
 	h := w.Header()
 	h.Set("Content-Type", map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}[path.Ext(name)])
-	h.Set("Cache-Control", "public, max-age=86400")
+	h.Set("Cache-Control", age)
 	h.Set("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		h.Set("Content-Encoding", "gzip")

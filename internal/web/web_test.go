@@ -32,7 +32,7 @@ var elsewhere = regexp.MustCompile(`(src|href|url)\s*[=(]\s*["']?(https?:)?//`)
 func TestThePagesLoadNothingFromElsewhere(t *testing.T) {
 	t.Parallel()
 	problems := Problems(func(boxoffice.Code) int { return 400 })
-	for path, h := range map[string]http.Handler{"/": Landing(LandingOptions{}), "/docs": Docs(), "/problems": problems, "/style.css": Style()} {
+	for path, h := range map[string]http.Handler{"/": App(true), "/developers": Developers(DevelopersOptions{}), "/docs": Docs(), "/problems": problems, "/style.css": Style()} {
 		w, body := page(t, h, path)
 		if w.Code != 200 || elsewhere.MatchString(body) {
 			t.Errorf("%s: %d %s", path, w.Code, elsewhere.FindString(body))
@@ -70,22 +70,22 @@ func TestTheDocsAreServedPackedAndUnpacked(t *testing.T) {
 	}
 }
 
-func TestTheLandingPageListsShowsInTheZoneOfTheirVenue(t *testing.T) {
+func TestThePageForDevelopersListsShowsInTheZoneOfTheirVenue(t *testing.T) {
 	t.Parallel()
 	shows := []Show{{
 		ID: "0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e", Ref: "demo-theatre-tonight", Title: "<Hamlet>", Venue: "Národní divadlo", City: "Praha",
 		StartsAt: time.Date(2026, 12, 1, 18, 30, 0, 0, time.UTC), TimeZone: "Europe/Prague", OnSale: true,
 		Available: 1, Capacity: 900, PriceFrom: 5, Currency: "EUR", Exponent: 2,
 	}, {ID: "x", Title: "Later", TimeZone: "nowhere", PriceFrom: -1}}
-	list := Landing(LandingOptions{Mock: true, Shows: func(context.Context) ([]Show, error) { return shows, nil }})
-	_, body := page(t, list, "/")
+	list := Developers(DevelopersOptions{Mock: true, Shows: func(context.Context) ([]Show, error) { return shows, nil }})
+	_, body := page(t, list, "/developers")
 	for _, want := range []string{"&lt;Hamlet&gt;", "Tue 1 Dec, 19:30", "0.05 EUR", "1 of 900", `value="1"`, "demo-theatre-tonight", "X-Mock-User-Id", `href="/riverui/"`, "http://example.com/api/v1/reservations"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	broken := Landing(LandingOptions{Shows: func(context.Context) ([]Show, error) { return nil, errors.New("hunter2") }})
-	if w, body := page(t, broken, "/"); w.Code != 200 || strings.Contains(body, "hunter2") || !strings.Contains(body, "cannot be had now") {
+	broken := Developers(DevelopersOptions{Shows: func(context.Context) ([]Show, error) { return nil, errors.New("hunter2") }})
+	if w, body := page(t, broken, "/developers"); w.Code != 200 || strings.Contains(body, "hunter2") || !strings.Contains(body, "cannot be had now") {
 		t.Errorf("without shows: %d", w.Code)
 	}
 }
@@ -114,5 +114,58 @@ func TestEveryProblemCodeHasItsPage(t *testing.T) {
 	}
 	if w, _ := page(t, h, "/problems/nothing"); w.Code != http.StatusFound {
 		t.Errorf("an unknown code: %d", w.Code)
+	}
+}
+
+func TestBundlesAreKeptByTheirContent(t *testing.T) {
+	t.Parallel()
+	_, body := page(t, App(false), "/")
+	for _, name := range []string{"page.js", "page.css"} {
+		if !strings.Contains(body, `"`+Versioned(name)+`"`) {
+			t.Errorf("the page lacks %s", Versioned(name))
+		}
+		kept, _ := page(t, Assets(), Versioned(name), "Accept-Encoding", "gzip")
+		asked, _ := page(t, Assets(), "/assets/"+name)
+		if kept.Code != 200 || !strings.Contains(kept.Header().Get("Cache-Control"), "immutable") || asked.Header().Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: %d %v %v", name, kept.Code, kept.Header(), asked.Header())
+		}
+	}
+	if w, _ := page(t, Assets(), "/assets/nothing.js"); w.Code != http.StatusNotFound {
+		t.Errorf("an unknown bundle: %d", w.Code)
+	}
+	if strings.Contains(body, "data-developers") {
+		t.Error("in production the page links to that for developers")
+	}
+}
+
+func TestTheElementIsForEverybodysPages(t *testing.T) {
+	t.Parallel()
+	first, body := page(t, Embed(), "/embed.js")
+	if first.Header().Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(body, "rowlock-map") {
+		t.Errorf("%v", first.Header())
+	}
+	again, body := page(t, Embed(), "/embed.js", "If-None-Match", first.Header().Get("ETag"))
+	if again.Code != http.StatusNotModified || body != "" {
+		t.Errorf("again: %d", again.Code)
+	}
+	if worker, body := page(t, Leave(), "/leave.js"); worker.Header().Get("Content-Security-Policy") == "" || !strings.Contains(body, "waitUntil") {
+		t.Errorf("the worker: %v", worker.Header())
+	}
+}
+
+func TestTheOrganisersPagesRunTheirOwnScriptOnly(t *testing.T) {
+	t.Parallel()
+	w, body := page(t, Organiser(), "/organiser")
+	policy := w.Header().Get("Content-Security-Policy")
+	if w.Code != 200 || !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+		t.Errorf("%d, policy %q", w.Code, policy)
+	}
+	if elsewhere.MatchString(body) || regexp.MustCompile(`<script[^>]*>[^<]|<style|\son[a-z]+=`).MatchString(body) {
+		t.Errorf("something of another server, or inline: %s", body)
+	}
+	for _, name := range []string{"organiser.js", "organiser.css"} {
+		if !strings.Contains(body, `"`+Versioned(name)+`"`) {
+			t.Errorf("%s is not loaded", name)
+		}
 	}
 }

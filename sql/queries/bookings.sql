@@ -148,3 +148,33 @@ with b as (delete from buyers where organisation_id = $1 and customer_id = $2 re
      h as (delete from ticket_holders where organisation_id = $1 and customer_id = $2 returning 1),
      w as (delete from waitlist_buyers where organisation_id = $1 and customer_id = $2 returning 1)
 select (select count(*) from b) + (select count(*) from h) + (select count(*) from w);
+
+-- name: sales_read
+-- What a show has sold and held, and where its money is, of one moment. $1 show_id.
+with moment as (select show_id, version, greatest(clock_timestamp(), changed_at) as now from show_heads where show_id = $1)
+select m.now, m.version, h.*, k.*, t.*, p.*, f.*
+  from moment m
+ cross join lateral (
+   select count(*), coalesce(sum(places), 0)::bigint, coalesce(sum(total_minor), 0)::bigint
+     from reservations where show_id = m.show_id and status = 'active' and expires_at > m.now) h(holds, held, held_minor)
+ cross join lateral (
+   select count(*) filter (where status = 'confirmed'), count(*) filter (where status = 'pending')
+     from bookings where show_id = m.show_id) k(confirmed, pending)
+ cross join lateral (
+   select count(*), coalesce(sum(price_minor), 0)::bigint from tickets where show_id = m.show_id and status <> 'void') t(sold, sold_minor)
+ cross join lateral (
+   select coalesce(sum(amount_minor) filter (where status = 'succeeded'), 0)::bigint,
+          coalesce(sum(amount_minor) filter (where status = 'pending'), 0)::bigint
+     from payments where show_id = m.show_id) p(taken_minor, open_minor)
+ cross join lateral (
+   select coalesce(sum(amount_minor) filter (where status <> 'failed'), 0)::bigint, count(*) filter (where status = 'failed')
+     from refunds where show_id = m.show_id) f(refunded_minor, refused);
+
+-- name: sales_minutes
+-- What was sold in each minute of the last hour in which something was. $1 show_id.
+select date_trunc('minute', k.confirmed_at), count(*), coalesce(sum(r.places), 0)::bigint, coalesce(sum(k.total_minor), 0)::bigint
+  from bookings k
+  join reservations r on r.show_id = k.show_id and r.reservation_id = k.reservation_id
+ where k.show_id = $1 and k.confirmed_at > date_trunc('minute', clock_timestamp()) - interval '59 minutes'
+ group by 1
+ order by 1;

@@ -18,3 +18,15 @@ select coalesce(max(extract(epoch from clock_timestamp() - t.since)), 0)::float8
            and (backend_xmin is not null or backend_xid is not null) and query not ilike 'vacuum%'
         union all
         select prepared from pg_prepared_xacts where database = current_database()) t;
+
+-- name: service_notify
+-- Tells other processes that some show has changed. They ask which.
+notify rowlock_shows;
+
+-- name: service_listen
+listen rowlock_shows;
+
+-- name: service_replica_lag
+-- For how many seconds a replica has had nothing new; 0 on a primary.
+select case when pg_is_in_recovery() then coalesce(extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()), 'infinity')
+            else 0 end::float8;

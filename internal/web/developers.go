@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Show is a line of the landing page.
+// Show is a line of the list on that page.
 type Show struct {
 	ID        string // of the show, for links and the example
 	Ref       string // its externalRef, "" when it has none
@@ -26,8 +26,8 @@ type Show struct {
 	Exponent  int    // digits of the minor unit: EUR 2, JPY 0
 }
 
-// LandingOptions are what the landing page shows.
-type LandingOptions struct {
+// DevelopersOptions are what the page for developers shows.
+type DevelopersOptions struct {
 	// Shows returns the shows to list. If it fails the page says that there is
 	// no list now; the error is logged.
 	Shows func(context.Context) ([]Show, error)
@@ -37,22 +37,23 @@ type LandingOptions struct {
 	Key  string
 }
 
-type landing struct {
-	LandingOptions
+type developers struct {
+	DevelopersOptions
 	Base    string // this server's address, as the browser knows it
 	Shows   []Show
 	Missing bool // the list could not be had
 	Example *Show
 }
 
-// Landing serves the first page, at /{$}.
-func Landing(opts LandingOptions) http.Handler {
+// Developers serves the page for who builds on Rowlock, at /developers: where to
+// look, what is on, a first hold with curl.
+func Developers(opts DevelopersOptions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page := landing{LandingOptions: opts, Base: base(r)}
+		page := developers{DevelopersOptions: opts, Base: base(r)}
 		if opts.Shows != nil {
 			shows, err := opts.Shows(r.Context())
 			if err != nil {
-				slog.WarnContext(r.Context(), "shows for the landing page", "error", err)
+				slog.WarnContext(r.Context(), "shows for developers", "error", err)
 				page.Missing = true
 			}
 			page.Shows = shows
@@ -63,7 +64,7 @@ func Landing(opts LandingOptions) http.Handler {
 				break
 			}
 		}
-		render(w, "landing.html", page)
+		render(w, "developers.html", page)
 	})
 }
 

@@ -11,12 +11,12 @@ import (
 	"github.com/rowlock/rowlock/internal/web"
 )
 
-// landingMax is how many shows the landing page lists.
-const landingMax = 20
+// listedMax is how many shows the page for developers lists.
+const listedMax = 20
 
-// landingFor is how long a list is shown: anybody may load the page, as often as
+// listedFor is how long a list is shown: anybody may load the page, as often as
 // they like.
-const landingFor = 5 * time.Second
+const listedFor = 5 * time.Second
 
 // recentShows remembers the answer of ask for a while.
 type recentShows struct {
@@ -34,12 +34,12 @@ func (r *recentShows) shows(ctx context.Context) ([]web.Show, error) {
 	}
 	shows, err := r.ask(ctx)
 	if err == nil {
-		r.last, r.until = shows, time.Now().Add(landingFor)
+		r.last, r.until = shows, time.Now().Add(listedFor)
 	}
 	return shows, err
 }
 
-// shows lists what the landing page shows, the soonest first.
+// shows lists what the page for developers shows, the soonest first.
 func (s *service) shows(ctx context.Context) ([]web.Show, error) {
 	events, err := s.store.Events(ctx, store.EventFilter{
 		Organisation: boxoffice.DefaultOrganisationID, ShowsMax: 5, Page: store.Page{Limit: 100},
@@ -65,5 +65,5 @@ func (s *service) shows(ctx context.Context) ([]web.Show, error) {
 		}
 	}
 	slices.SortFunc(shows, func(a, b web.Show) int { return a.StartsAt.Compare(b.StartsAt) })
-	return shows[:min(landingMax, len(shows))], nil
+	return shows[:min(listedMax, len(shows))], nil
 }
