@@ -65,4 +65,7 @@ var scenarios = []scenario{
 	{"buyers", "200 buyers a second hold, pay and fetch tickets", 2 * time.Minute, 10 * time.Second, true, overHTTP("buyers")},
 	{"catalogue", "lists of 50,000 shows, over HTTP", 2 * time.Minute, 10 * time.Second, true, overHTTP("catalogue")},
 	{"maps", "map reads at saturation, over HTTP", 2 * time.Minute, 7 * time.Second, false, overHTTP("maps")},
+	{"viewers", "20,000 people watch a show while it sells", 6 * time.Minute, 20 * time.Second, true, overHTTP("viewers")},
+	{"streams", "50,000 idle streams", 3 * time.Minute, 10 * time.Second, true, overHTTP("streams")},
+	{"crush", "ten times more people than can be served, over HTTP", 3 * time.Minute, 15 * time.Second, true, overHTTP("crush")},
 }

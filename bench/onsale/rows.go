@@ -33,7 +33,8 @@ type Scenario struct {
 
 // Scenarios are those of the table that are measured over HTTP, in order.
 var Scenarios = []Scenario{
-	{"onsale", onSales}, {"steady", steady}, {"buyers", buyers}, {"catalogue", catalogue}, {"maps", seatMaps},
+	{"onsale", onSales}, {"steady", steady}, {"buyers", buyers}, {"catalogue", catalogue}, {"maps", seatMaps}, {"crush", crushes},
+	{"viewers", viewers}, {"streams", idleStreams},
 }
 
 // The names of notes.
@@ -46,11 +47,15 @@ const (
 	noteTwice  = "seats sold twice"
 	noteShed   = "turned away"
 	noteAway   = "turned away, p99 ms"
+	noteEach   = "kB a viewer"
+	noteGaps   = "gaps"
+	noteBehind = "never saw the end"
+	noteSplit  = "servers"
 )
 
 // added are the notes that are added up: what must not be is not to be lost in
 // a median.
-var added = []string{noteFailed, noteTwice}
+var added = []string{noteFailed, noteTwice, noteGaps, noteBehind}
 
 // table gathers the rounds of a row's results.
 type table struct {
@@ -245,6 +250,64 @@ func seatMaps(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 			t.add(r.Name, "", r.PerSecond(), notes)
 			o.Say("maps, round %d, %s: %.0f/s, p99 %.1f ms", round+1, r.Name, r.PerSecond(), ms(r.P99))
 		}
+	}
+	return []report.Row{t.settle()}, nil
+}
+
+// Told is 20,000 people who watch a show while it sells.
+var Told = Audience{Viewers: 20_000, Seats: 20_000, Holds: 100, During: 20 * time.Second}
+
+func viewers(ctx context.Context, h *House, o Options) ([]report.Row, error) {
+	const told, asking = "stream", "asking every 2 s"
+	a := Told
+	if o.Quick {
+		a.Viewers = 500
+	}
+	a.During = o.during(a.During, 3*time.Second)
+	t := table{row: report.Row{
+		ID: "viewers", Title: fmt.Sprintf("%d viewers of one show while it sells", a.Viewers), Unit: "p99 ms", Less: true,
+		Explain: fmt.Sprintf("A show of %d seats sells %d holds of two seats a second. From the answer to a hold until a viewer has seen it; of several changes that come at once, the one that waited longest. Viewers and servers share the machine; a process has only so many file handles, so they may be spread over several.", a.Seats, a.Holds),
+		Bars: []report.Bar{
+			{Of: told, Sense: report.AtMost, Limit: 1000}, {Of: told, Note: noteGaps, Sense: report.AtMost}, {Of: told, Note: noteBehind, Sense: report.AtMost},
+		},
+	}}
+	for round := range o.Rounds {
+		for _, way := range []struct {
+			name string
+			poll time.Duration
+		}{{told, 0}, {asking, 2 * time.Second}} {
+			a.Poll = way.poll
+			w, err := h.Watch(ctx, a)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", way.name, err)
+			}
+			t.add(way.name, "", ms(w.P99), map[string]float64{
+				noteP50: ms(w.P50), noteEach: w.Bytes / 1000, noteCPU: float64(w.CPU.Microseconds()), noteGaps: float64(w.Gaps), noteBehind: float64(w.Behind),
+				noteSplit: float64(w.Servers), "hold p99 ms": ms(w.Sold.P99), noteFailed: float64(w.Sold.Failed),
+			})
+			o.Say("viewers, round %d, %s: seen p50 %.0f ms, p99 %.0f ms, %.1f kB a viewer, server CPU %v, hold p99 %.0f ms, %d gaps, %d never saw the end; %d servers", round+1, way.name,
+				ms(w.P50), ms(w.P99), w.Bytes/1000, w.CPU, ms(w.Sold.P99), w.Gaps, w.Behind, w.Servers)
+		}
+	}
+	return []report.Row{t.settle()}, nil
+}
+
+func idleStreams(ctx context.Context, h *House, o Options) ([]report.Row, error) {
+	a := Audience{Viewers: 50_000, Seats: 2_000}
+	if o.Quick {
+		a.Viewers = 1_000
+	}
+	t := table{row: report.Row{
+		ID: "streams", Title: fmt.Sprintf("%d idle streams", a.Viewers), Unit: "kB a viewer", Less: true,
+		Explain: "By how much the servers grow with each, as the operating system counts it, sockets excepted.",
+	}}
+	for round := range o.Rounds {
+		w, err := h.Watch(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		t.add(Rowlock, "", w.Bytes/1000, map[string]float64{noteSplit: float64(w.Servers)})
+		o.Say("streams, round %d: %.1f kB a viewer; %d servers", round+1, w.Bytes/1000, w.Servers)
 	}
 	return []report.Row{t.settle()}, nil
 }

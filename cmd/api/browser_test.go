@@ -598,8 +598,8 @@ func TestThePagesInABrowser(t *testing.T) {
 		b.js(`performance.getEntriesByName('rowlock-map-painted')[0].startTime`, &again)
 		t.Logf("20,000 seats: first paint %.0f ms after the page was asked for, %.0f ms when its plan is cached", first, again)
 		for name, moves := range map[string]string{
-			"panning":                "m.zoomer.translateBy(sel, Math.sin(i / 20) * 6, Math.cos(i / 20) * 4)",
-			"zooming":                "m.zoomer.scaleBy(sel, i % 120 < 60 ? 1.04 : 1 / 1.04)",
+			"panning":                 "m.zoomer.translateBy(sel, Math.sin(i / 20) * 6, Math.cos(i / 20) * 4)",
+			"zooming":                 "m.zoomer.scaleBy(sel, i % 120 < 60 ? 1.04 : 1 / 1.04)",
 			"panning with seats near": "(i === 0 && m.zoomer.scaleTo(sel, 0.9), m.zoomer.translateBy(sel, Math.sin(i / 20) * 6, Math.cos(i / 20) * 4))",
 		} {
 			var frames []float64

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -218,4 +221,143 @@ func TestServeMigratesWhenItHasTheRoleForIt(t *testing.T) {
 	first, second := start(t, env, "serve"), start(t, env, "serve")
 	first.ready()
 	second.ready()
+}
+
+// stream reads events of a show from a process.
+type stream struct {
+	t     *testing.T
+	body  io.ReadCloser
+	lines *bufio.Scanner
+	id    string // of the last event that had one
+}
+
+// watch opens a stream after an event; "": from the beginning.
+func (p *process) watch(show uuid.UUID, after string) *stream {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	p.t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/api/v1/shows/"+show.String()+"/stream", nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if after != "" {
+		r.Header.Set("Last-Event-ID", after)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		p.t.Fatalf("%v, %v", resp, err)
+	}
+	p.t.Cleanup(func() { resp.Body.Close() })
+	return &stream{p.t, resp.Body, bufio.NewScanner(resp.Body), after}
+}
+
+// next is the next event, heartbeats left out; "": the stream has ended.
+func (s *stream) next() (name, data string) {
+	for s.lines.Scan() {
+		field, value, _ := strings.Cut(s.lines.Text(), ": ")
+		switch field {
+		case "event":
+			name = value
+		case "id":
+			s.id = value
+		case "data":
+			data = value
+		case "":
+			if name != "heartbeat" {
+				return name, data
+			}
+		}
+	}
+	return "", ""
+}
+
+// A server is killed in the middle of a sale, and another is started. Its
+// viewers go on where they were, as if nothing had happened.
+func TestViewersGoOnWhenTheServerIsKilledAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := fixture.On(t, db)
+	made := fixture.Show(t, s, fixture.Options{Seats: 200})
+	env := with(production(db), "ENV", "development", "AUTH_MODE", "mock")
+	p := start(t, env, "serve").ready()
+	statuses, known := []byte(nil), map[string]int{}
+	for i, seat := range made.Seats {
+		known[seat.Label] = i
+	}
+	var version int64
+	hear := func(v *stream) {
+		t.Helper()
+		name, data := v.next()
+		switch name {
+		case "snapshot":
+			var e struct {
+				Version  int64
+				Statuses string
+			}
+			if err := json.Unmarshal([]byte(data), &e); err != nil || version != 0 {
+				t.Fatalf("after version %d: %v, %s", version, err, data)
+			}
+			version, statuses = e.Version, []byte(e.Statuses)
+		case "changes":
+			var e struct {
+				After, Version int64
+				Seats          []struct{ Label, Status string }
+			}
+			if err := json.Unmarshal([]byte(data), &e); err != nil || e.After != version {
+				t.Fatalf("after version %d: %v, %s", version, err, data)
+			}
+			version = e.Version
+			for _, seat := range e.Seats {
+				statuses[known[seat.Label]] = seat.Status[0]
+			}
+		case "show":
+		default:
+			t.Fatalf("after version %d: %s %s", version, name, data)
+		}
+	}
+	sell := func(i int) (version int64) {
+		t.Helper()
+		r, _, err := s.PlaceReservation(t.Context(), fixture.Staff, new(fixture.Key()), store.PlaceRequest{ShowID: made.ID, CustomerID: "guest:a", Seats: []store.SeatRef{{ID: made.Seats[i].ID}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.ShowVersion
+	}
+	v := p.watch(made.ID, "")
+	hear(v)
+	for i := range 60 {
+		sold := sell(i)
+		for i%20 != 19 && version < sold {
+			hear(v)
+		}
+		if i%20 == 19 { // what was sold last may be in it, or not
+			if err := p.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-p.ended
+			p.ended <- nil
+			for name := "?"; name != ""; {
+				before := v.id
+				if name, _ = v.next(); name != "" {
+					v.id = before // it came too late to be looked at
+				}
+			}
+			sell(100 + i)
+			p = start(t, env, "serve").ready()
+			v = p.watch(made.ID, v.id)
+		}
+	}
+	for last := sell(199); version < last; {
+		hear(v)
+	}
+	for i, letter := range statuses {
+		if want := i < 60 || i == 119 || i == 139 || i == 159 || i == 199; (letter == 'h') != want {
+			t.Errorf("seat %d is %c", i, letter)
+		}
+	}
+	p.terminate()
+	if name, data := v.next(); name != "closing" || !strings.Contains(data, "retryMs") {
+		t.Errorf("at the end: %s %s", name, data)
+	}
+	p.wait()
 }

@@ -20,6 +20,7 @@ type (
 		}
 		TotalAmount      int64
 		ExpiresInSeconds int64
+		ShowVersion      int64
 		BookingID        string
 	}
 	booking struct {
@@ -54,6 +55,7 @@ const (
 	ruleMoney    = "every charge has its tickets, or its money back"
 	ruleHolds    = "holds that ended are over, and their places free"
 	ruleCounts   = "the counts of the map add up"
+	ruleViewers  = "who watched saw each change in order, and ended with the map" // by the stream
 )
 
 // auditor looks at everything that buyers were told, through the API.

@@ -90,6 +90,7 @@ type options struct {
 	Seed   uint64        `json:"seed"`
 
 	Viewers  int           `json:"viewers"`
+	Watch    way           `json:"watch"`
 	Think    time.Duration `json:"thinkNanos"`
 	Places   int           `json:"placesMax"`
 	Spread   share         `json:"spread"`
@@ -134,7 +135,7 @@ Exit codes: 0 fine, 1 a rule was broken, 2 it could not be run or checked,
 reports what was seen. docs/load.md explains the report.`
 
 func newCommand(run func(*cobra.Command, *options) error) *cobra.Command {
-	o := &options{Curve: rush, Spread: 0.1, Abandon: 0.1, Release: 0.05, Errors: 0.01}
+	o := &options{Curve: rush, Watch: told, Spread: 0.1, Abandon: 0.1, Release: 0.05, Errors: 0.01}
 	if err := o.Cards.Set("sbx_ok=92,sbx_declined=5,sbx_async=3"); err != nil {
 		panic(err) // it is written one line above
 	}
@@ -165,7 +166,8 @@ func newCommand(run func(*cobra.Command, *options) error) *cobra.Command {
 	f.Var(&o.Curve, "curve", "how they come: rush (a peak at the start that dies down) or steady")
 	f.Uint64Var(&o.Seed, "seed", 0, "repeats the arrivals and moods of an earlier drill; 0: new ones")
 
-	f.IntVar(&o.Viewers, "viewers", 0, fmt.Sprintf("how many only watch the map, asking every %v, at most %d", viewInterval, viewersMax))
+	f.IntVar(&o.Viewers, "viewers", 0, fmt.Sprintf("how many only watch the map, at most %d", viewersMax))
+	f.Var(&o.Watch, "watch", fmt.Sprintf("how they watch: sse, by the stream, or poll, asking every %v", viewInterval))
 	f.DurationVar(&o.Think, "think", 2*time.Second, "how long buyers think before each click, on average")
 	f.IntVar(&o.Places, "places", 4, fmt.Sprintf("the most places a buyer wants, at most %d; they want 1 to this many, side by side", placesMax))
 	f.Var(&o.Spread, "spread", "how much of what is free buyers choose from, the best first: little is a scramble for the front row, 100% is anywhere")
@@ -185,7 +187,7 @@ func newCommand(run func(*cobra.Command, *options) error) *cobra.Command {
 	f.StringVar(&o.JSON, "json", "", "write the report as JSON to this file, too")
 	f.DurationVar(&o.P99, "p99", 0, "threshold: 99% of holds and of payments must take no longer; 0: none")
 	f.Var(&o.Errors, "errors", "threshold: the most requests without an answer, or with an error that is not a refusal")
-	for name, values := range map[string][]string{"curve": {string(rush), string(steady)}, "cards": {"sbx_ok", "sbx_declined", "sbx_insufficient_funds", "sbx_slow", "sbx_timeout", "sbx_async", "sbx_webhooks_storm"}} {
+	for name, values := range map[string][]string{"curve": {string(rush), string(steady)}, "watch": {string(told), string(asking)}, "cards": {"sbx_ok", "sbx_declined", "sbx_insufficient_funds", "sbx_slow", "sbx_timeout", "sbx_async", "sbx_webhooks_storm"}} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it fails for flags that there are not
 	}
 	return cmd
@@ -271,6 +273,9 @@ func drill(selling context.Context, o *options, stdout io.Writer, stderr *os.Fil
 	fmt.Fprintln(stderr, "The sale is over; checking what everybody was told.")
 	// Whoever ended the sale wants to know how it went all the same.
 	checks := audit(context.WithoutCancel(selling), t, h, records, o.Shared)
+	if s.seen != nil {
+		checks = append(checks, *s.seen)
+	}
 	r := newReport(o, h, m, records, checks)
 	r.print(stdout)
 	if o.JSON != "" {

@@ -395,3 +395,20 @@ func TestTheDocumentationNamesEveryFlagAndNoOther(t *testing.T) {
 		}
 	}
 }
+
+func TestAChangeThatAViewerMissedIsSeen(t *testing.T) {
+	t.Parallel()
+	v := &streamViewer{scenario: &scenario{meter: newMeter()}, position: map[string]int{"a": 0, "b": 1}}
+	if err := v.hear("snapshot", []byte(`{"version":5,"statuses":"aa"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.hear("changes", []byte(`{"after":5,"version":7,"seats":[{"seatId":"B","status":"blocked"}]}`)); err != nil || v.gap != "" || string(v.statuses) != "ax" {
+		t.Errorf("%v, %q, %s", err, v.gap, v.statuses)
+	}
+	if !v.knows(&availability{Version: 7, Statuses: "ax"}) || v.knows(&availability{Version: 7, Statuses: "aa"}) {
+		t.Error("it does not know what it knows")
+	}
+	if err := v.hear("changes", []byte(`{"after":8,"version":9,"seats":[]}`)); err != nil || !strings.Contains(v.gap, "version 7") {
+		t.Errorf("%v, %q", err, v.gap)
+	}
+}

@@ -153,6 +153,8 @@ type scenario struct {
 	hall    *hall
 	meter   *meter
 	callers func(n int) caller // nil: buyers become guests
+	sold    sightings
+	seen    *check // what those saw who watched by the stream; nil: nobody did
 }
 
 // record is what a buyer was told.
@@ -185,7 +187,18 @@ func (s *scenario) run(selling context.Context) []record {
 	var buyers, viewers sync.WaitGroup
 	began := time.Now()
 	s.meter.begin(began)
+	var streams []*streamViewer
+	position := make(map[string]int, len(s.hall.seats))
+	for n, seat := range s.hall.seats {
+		position[strings.ToLower(seat.SeatID)] = n
+	}
 	for n := range s.Viewers {
+		if s.Watch == told {
+			v := &streamViewer{scenario: s, position: position}
+			streams = append(streams, v)
+			viewers.Go(func() { v.watch(watching) })
+			continue
+		}
 		viewers.Go(func() { s.view(watching, began.Add(time.Duration(n)*viewInterval/time.Duration(s.Viewers))) })
 	}
 	came := 0
@@ -208,6 +221,9 @@ func (s *scenario) run(selling context.Context) []record {
 	}
 	buyers.Wait()
 	s.meter.end()
+	if len(streams) > 0 && selling.Err() == nil {
+		s.seen = s.agree(selling, streams)
+	}
 	stopWatching()
 	viewers.Wait()
 	return records[:came]
@@ -444,6 +460,7 @@ func (b *buyer) hold(due time.Time, body map[string]any, ids []string, areaID st
 	if err := a.decode(&r); err != nil {
 		return false, err
 	}
+	b.sold.answered(r.ShowVersion)
 	b.meter.holds(true)
 	b.reservationID, b.total = r.ReservationID, r.TotalAmount
 	for _, s := range r.Seats {

@@ -30,6 +30,8 @@ type target struct {
 	base   string // http://host:port/api/v1
 	client *http.Client
 	meter  *meter
+	// streams are connections of their own: they stay open.
+	streams *http.Client
 }
 
 // dial makes sure that the target may be loaded. Every address that its name
@@ -58,14 +60,15 @@ func dial(ctx context.Context, o *options, m *meter) (*target, error) {
 		}
 		transport.Proxy, transport.DialContext = nil, only(dialer, addrs)
 	}
+	// A redirect might lead to a host that nobody asked about.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	open := transport.Clone()
+	open.MaxConnsPerHost, open.MaxIdleConnsPerHost = 0, -1
 	return &target{
-		base:  strings.TrimSuffix(u.String(), "/") + "/api/v1",
-		meter: m,
-		client: &http.Client{
-			Transport: transport,
-			// A redirect might lead to a host that nobody asked about.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		base:    strings.TrimSuffix(u.String(), "/") + "/api/v1",
+		meter:   m,
+		client:  &http.Client{Transport: transport, CheckRedirect: stay},
+		streams: &http.Client{Transport: open, CheckRedirect: stay},
 	}, nil
 }
 

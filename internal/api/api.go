@@ -81,6 +81,7 @@ type API struct {
 	inFlight atomic.Int64
 	polling  atomic.Int64 // requests that wait for news of a booking
 	streams  streams
+	sendMax  time.Duration // for what is sent to a viewer
 	maps     *live.Maps
 	crowd    *crowd
 	closing  chan struct{} // closed when the server stops: whoever waits for news answers
@@ -125,6 +126,7 @@ func New(opts Options) *API {
 		mux:    http.NewServeMux(), routes: http.NewServeMux(),
 		closing: make(chan struct{}),
 		streams: streams{most: int64(opts.StreamsMax), shown: opts.Metrics.Streams.Set},
+		sendMax: sendMax,
 		maps:    live.New(opts.Store, encodeNews),
 		facets:  facetsCache{known: newRecent[knownFacets](facetsMax)},
 	}

@@ -93,14 +93,15 @@ type ClosingEvent struct {
 var showEvents = []struct {
 	name string
 	data reflect.Type
+	says string
 }{
-	{"snapshot", reflect.TypeFor[SnapshotEvent]()},
-	{"changes", reflect.TypeFor[ChangesEvent]()},
-	{"show", reflect.TypeFor[ShowEvent]()},
-	{"reset", reflect.TypeFor[ResetEvent]()},
-	{"stale", reflect.TypeFor[StaleEvent]()},
-	{"heartbeat", reflect.TypeFor[HeartbeatEvent]()},
-	{"closing", reflect.TypeFor[ClosingEvent]()},
+	{"snapshot", reflect.TypeFor[SnapshotEvent](), "All places, and the show."},
+	{"changes", reflect.TypeFor[ChangesEvent](), "Places that were logged between two versions, or whose hold has ended."},
+	{"show", reflect.TypeFor[ShowEvent](), "The show itself may have changed, or whether anything is left."},
+	{"reset", reflect.TypeFor[ResetEvent](), "Forget what you know. A snapshot follows."},
+	{"stale", reflect.TypeFor[StaleEvent](), "The database has gone away, or come back."},
+	{"heartbeat", reflect.TypeFor[HeartbeatEvent](), "The stream is alive."},
+	{"closing", reflect.TypeFor[ClosingEvent](), "The server stops."},
 }
 
 type streamInput struct {
@@ -142,16 +143,20 @@ func (s *seatmap) registerStream(a *API) {
 // eventsSchema describes a stream of events as Huma does, and as generators of
 // clients understand it.
 func eventsSchema(registry huma.Registry) *huma.Schema {
-	number := func(text string) *huma.Schema { return &huma.Schema{Type: huma.TypeInteger, Description: text} }
+	number := func(text string, example int) *huma.Schema {
+		return &huma.Schema{Type: huma.TypeInteger, Description: text, Examples: []any{example}}
+	}
 	items := &huma.Schema{}
 	for _, e := range showEvents {
+		data := *registry.Schema(e.data, true, e.name)
+		data.Description = e.says
 		items.OneOf = append(items.OneOf, &huma.Schema{
 			Title: "Event " + e.name, Type: huma.TypeObject, Required: []string{"event", "data"},
 			Properties: map[string]*huma.Schema{
-				"id":    number("The show's version, for Last-Event-ID."),
-				"event": {Type: huma.TypeString, Description: "The event's name.", Extensions: map[string]any{"const": e.name}},
-				"data":  registry.Schema(e.data, true, e.name),
-				"retry": number("Milliseconds to wait before coming back when the stream ends."),
+				"id":    number("The show's version, for Last-Event-ID.", 42),
+				"event": {Type: huma.TypeString, Description: "The event's name.", Examples: []any{e.name}, Extensions: map[string]any{"const": e.name}},
+				"data":  &data,
+				"retry": number("Milliseconds to wait before coming back when the stream ends.", 2417),
 			},
 		})
 	}
@@ -329,8 +334,8 @@ func (st *stream) run(to line, head []byte, gone <-chan struct{}) {
 // send writes within the time for it. The deadline is moved on only now and
 // then: to move it costs as much as a small write.
 func (st *stream) send(b []byte) error {
-	if now := time.Now(); st.until.Sub(now) < sendMax*2/3 {
-		st.until = now.Add(sendMax)
+	if now := time.Now(); st.until.Sub(now) < st.a.sendMax*2/3 {
+		st.until = now.Add(st.a.sendMax)
 		if err := st.to.SetWriteDeadline(st.until); err != nil {
 			return err
 		}

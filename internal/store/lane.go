@@ -51,6 +51,10 @@ const connectMax = 5 * time.Second
 // the synchronous standby.
 const transactionMax = 12 * time.Second
 
+// queueMax is how long a batch that had none of its shows waits for one. Others
+// of its lane wait with it: it is some batches of another instance, and no more.
+const queueMax = 100 * time.Millisecond
+
 // laneCommand is a command with what must be loaded for it and cannot be seen
 // from the command itself.
 type laneCommand struct {
@@ -316,8 +320,13 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, transactionMax)
 	defer cancel()
-	if err := t.lock(ctx); err != nil {
+	if err := t.lock(ctx, t.w.waiting); err != nil {
 		return err
+	}
+	if len(t.shows) == 0 && len(t.busy) > 0 {
+		if turn, err := t.queueUp(ctx); !turn {
+			return err
+		}
 	}
 	t.locked = true
 	if err := t.load(ctx); err != nil {
@@ -369,9 +378,30 @@ func (t *laneTx) group(calls []*laneCall) {
 	slices.SortFunc(t.shows, func(x, y *laneShow) int { return bytes.Compare(x.id[:], y.id[:]) })
 }
 
+// queueUp is for a batch that had none of its shows: another instance has them
+// all. Trying again at once would fail until the other happens to look away
+// when we look. So it queues for one of them, and the lock's own queue lets
+// instances take turns. It holds nothing while it waits, and reports whether its
+// turn came.
+func (t *laneTx) queueUp(ctx context.Context) (turn bool, err error) {
+	calls := t.busy
+	t.busy = nil
+	if err := t.exec(ctx, sqlLanesRollback); err != nil {
+		return false, err
+	}
+	t.group(calls)
+	if err = t.lock(ctx, true); lockNotAvailable(err) {
+		t.shows, t.busy = nil, unanswered(calls)
+		err = t.exec(ctx, sqlLanesRollback)
+		return false, err
+	}
+	return err == nil, err
+}
+
 // lock begins the transaction, tries the locks of shows and keys, and reads
-// the clock, the heads and what was answered before.
-func (t *laneTx) lock(ctx context.Context) error {
+// the clock, the heads and what was answered before. To wait is to wait for
+// the first show.
+func (t *laneTx) lock(ctx context.Context, wait bool) error {
 	var keyA, keyB []int32
 	var owners []string
 	var keys []uuid.UUID
@@ -390,15 +420,19 @@ func (t *laneTx) lock(ctx context.Context) error {
 	}
 	b := &pgx.Batch{}
 	b.Queue(sqlLanesBegin)
-	if t.w.waiting {
-		left := time.Until(t.shows[0].calls[0].Deadline)
+	if wait {
+		left := queueMax
+		if t.w.waiting {
+			left = time.Until(t.shows[0].calls[0].Deadline)
+		}
 		for _, c := range t.shows[0].calls {
 			left = min(left, time.Until(c.Deadline))
 		}
 		b.Queue(sqlLanesWaitTimeout, strconv.FormatInt(max(1, left.Milliseconds()), 10))
 		b.Queue(sqlLanesWaitShow, ids[0])
 		t.shows[0].had = true
-	} else {
+	}
+	if !t.w.waiting {
 		b.Queue(sqlLanesTryShows, ids).Query(func(rows pgx.Rows) error {
 			for i := 0; rows.Next(); i++ {
 				if err := rows.Scan(&t.shows[i].had); err != nil {

@@ -120,7 +120,7 @@ func serve(ctx context.Context, o *options) error {
 		Auth:  api.AuthOptions{Secret: []byte(cfg.JWTSecret), Keys: s},
 	})
 	door.Mount("GET /metrics", metrics.Handler())
-	return run(ctx, s, door.Server())
+	return run(ctx, s, door)
 }
 
 // open opens the strategy. None, for Rowlock itself, is nil.
@@ -140,14 +140,19 @@ func open(ctx context.Context, o *options, log *slog.Logger) (road store.Road, e
 }
 
 // run serves until ctx ends.
-func run(ctx context.Context, s *store.Store, server *http.Server) error {
+func run(ctx context.Context, s *store.Store, door *api.API) error {
+	server := door.Server()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	working, rest := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
+	ended := make(chan error, 2)
 	go func() { ended <- s.Run(working) }()
+	go func() {
+		_ = door.Run(working) // it ends because it is told to
+		ended <- nil
+	}()
 	end := context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -160,7 +165,7 @@ func run(ctx context.Context, s *store.Store, server *http.Server) error {
 		err = nil
 	}
 	rest()
-	return errors.Join(err, <-ended)
+	return errors.Join(err, <-ended, <-ended)
 }
 
 // observer hands what happens in the store to the metrics, as in cmd/api.

@@ -6612,6 +6612,9 @@ export type WatchShowResponses = {
      * Each object is one event, in the text form of server-sent events.
      */
     200: Array<{
+        /**
+         * All places, and the show.
+         */
         data: SnapshotEvent;
         /**
          * The event's name.
@@ -6626,6 +6629,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * Places that were logged between two versions, or whose hold has ended.
+         */
         data: ChangesEvent;
         /**
          * The event's name.
@@ -6640,6 +6646,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * The show itself may have changed, or whether anything is left.
+         */
         data: ShowEvent;
         /**
          * The event's name.
@@ -6654,6 +6663,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * Forget what you know. A snapshot follows.
+         */
         data: ResetEvent;
         /**
          * The event's name.
@@ -6668,6 +6680,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * The database has gone away, or come back.
+         */
         data: StaleEvent;
         /**
          * The event's name.
@@ -6682,6 +6697,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * The stream is alive.
+         */
         data: HeartbeatEvent;
         /**
          * The event's name.
@@ -6696,6 +6714,9 @@ export type WatchShowResponses = {
          */
         retry?: number;
     } | {
+        /**
+         * The server stops.
+         */
         data: ClosingEvent;
         /**
          * The event's name.
