@@ -567,7 +567,8 @@ func TestThePagesInABrowser(t *testing.T) {
 		if _, document := s.get("/openapi.json"); !strings.Contains(document, `"/shows/{showId}/queue"`) {
 			t.Skip("this Rowlock has no waiting room")
 		}
-		show := s.show(t, rows(2, 8), `,"queue":{"mode":"open"}`)
+		show := s.show(t, rows(2, 8), "")
+		s.admin(t, "POST", "/shows/"+show+"/queue/open", "", "")
 		b := s.open(t, "/?show="+show)
 		b.seated()
 		b.seat("Stalls-A-2")
