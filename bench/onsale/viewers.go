@@ -120,9 +120,6 @@ func (h *House) Watch(ctx context.Context, a Audience) (w Watched, err error) {
 			}
 			return resp, err
 		})
-		if err := w.Sold.err(); err != nil {
-			return w, err
-		}
 	}
 	_, after, err := usage(servers)
 	if err != nil {
