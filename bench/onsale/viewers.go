@@ -195,9 +195,9 @@ func gather(ctx context.Context, program string, s *service, show *show, n int, 
 		return nil, err
 	}
 	c.out = bufio.NewReader(stdout)
-	if line, err := c.out.ReadString('\n'); err != nil || line != "ready\n" {
+	if _, err := c.out.ReadString('\n'); err != nil { // it says that they are ready, or why not on its stderr
 		c.end()
-		return nil, fmt.Errorf("%d viewers did not come: %v", n, err)
+		return nil, fmt.Errorf("%d viewers did not come: %w", n, err)
 	}
 	return c, nil
 }
