@@ -114,7 +114,7 @@ func (h *House) Watch(ctx context.Context, a Audience) (w Watched, err error) {
 	if a.During > 0 {
 		w.Sold = pace(ctx, callers, a.Holds, a.During, []string{"201"}, func(c *caller, i int) (*fasthttp.Response, error) {
 			c.body = show.hold(c.body[:0], 2*i, 2)
-			resp, err := c.post(placePath, c.body)
+			resp, err := c.post(c.body)
 			if err == nil {
 				answered.add(string(resp.Header.Peek("Show-Version")))
 			}
