@@ -57,11 +57,11 @@ func (h *House) callers(ctx context.Context, s *service, n int) (callers []*call
 	return callers, hangUp, nil
 }
 
-// post sends a write with a key of its own. The answer is valid until the next
+// post asks for a hold, with a key of its own. The answer is valid until the next
 // request.
-func (c *caller) post(path string, body []byte) (*fasthttp.Response, error) {
+func (c *caller) post(body []byte) (*fasthttp.Response, error) {
 	c.out = append(c.out[:0], "POST "...)
-	c.out = append(c.out, path...)
+	c.out = append(c.out, placePath...)
 	c.out = append(c.out, c.headers...)
 	c.out = append(c.out, "Content-Type: application/json\r\nIdempotency-Key: "...)
 	c.out = appendKey(c.out)

@@ -101,7 +101,7 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 				return nil, out
 			}
 			one.body = want.show.hold(one.body[:0], want.from, c.Party)
-			resp, err := one.post(placePath, one.body)
+			resp, err := one.post(one.body)
 			if err == nil && resp.StatusCode() == fasthttp.StatusServiceUnavailable {
 				free.giveBack(want)
 			}

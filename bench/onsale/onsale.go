@@ -124,7 +124,7 @@ func (s *Sold) sell(ctx context.Context, callers []*caller, show show, sale Sale
 			from = rand.IntN(len(show.seats) - n + 1)
 		}
 		c.body = show.hold(c.body[:0], from, n)
-		return c.post(placePath, c.body)
+		return c.post(c.body)
 	})
 	after, err := spent(callers[0])
 	if err != nil {

@@ -268,7 +268,7 @@ func viewers(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 		ID: "viewers", Title: fmt.Sprintf("%d viewers of one show while it sells", a.Viewers), Unit: "p99 ms", Less: true,
 		Explain: fmt.Sprintf("A show of %d seats sells %d holds of two seats a second. From the answer to a hold until a viewer has seen it; of several changes that come at once, the one that waited longest. Viewers and servers share the machine; a process has only so many file handles, so they may be spread over several.", a.Seats, a.Holds),
 		Bars: []report.Bar{
-			{Of: told, Sense: report.AtMost, Limit: 1000}, {Of: told, Note: noteGaps, Sense: report.AtMost}, {Of: told, Note: noteBehind, Sense: report.AtMost},
+			{Of: told, Sense: report.AtMost, Limit: 1000}, {Of: told, Note: noteGaps, Sense: report.AtMost}, {Of: told, Note: noteBehind, Sense: report.AtMost}, {Of: told, Note: noteFailed, Sense: report.AtMost},
 		},
 	}}
 	for round := range o.Rounds {

@@ -53,7 +53,7 @@ func (h *House) Steady(ctx context.Context, load Steady) (holds, reads Load, err
 		both.Go(func() {
 			holds = pace(ctx, callers[:holding], load.Holds, load.During, []string{"201"}, func(c *caller, i int) (*fasthttp.Response, error) {
 				c.body = shows[i%len(shows)].hold(c.body[:0], i/len(shows)*2, 2)
-				return c.post(placePath, c.body)
+				return c.post(c.body)
 			})
 		})
 		both.Go(func() { reads = pace(ctx, callers[holding:], load.Reads, load.During, []string{"200"}, read) })

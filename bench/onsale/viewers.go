@@ -114,15 +114,12 @@ func (h *House) Watch(ctx context.Context, a Audience) (w Watched, err error) {
 	if a.During > 0 {
 		w.Sold = pace(ctx, callers, a.Holds, a.During, []string{"201"}, func(c *caller, i int) (*fasthttp.Response, error) {
 			c.body = show.hold(c.body[:0], 2*i, 2)
-			resp, err := c.post(placePath, c.body)
+			resp, err := c.post(c.body)
 			if err == nil {
 				answered.add(string(resp.Header.Peek("Show-Version")))
 			}
 			return resp, err
 		})
-		if err := w.Sold.err(); err != nil {
-			return w, err
-		}
 	}
 	_, after, err := usage(servers)
 	if err != nil {
@@ -198,9 +195,9 @@ func gather(ctx context.Context, program string, s *service, show *show, n int, 
 		return nil, err
 	}
 	c.out = bufio.NewReader(stdout)
-	if line, err := c.out.ReadString('\n'); err != nil || line != "ready\n" {
+	if _, err := c.out.ReadString('\n'); err != nil { // it says that they are ready, or why not on its stderr
 		c.end()
-		return nil, fmt.Errorf("%d viewers did not come: %v", n, err)
+		return nil, fmt.Errorf("%d viewers did not come: %w", n, err)
 	}
 	return c, nil
 }

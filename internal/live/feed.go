@@ -21,6 +21,7 @@ const (
 	paceMin    = 50 * time.Millisecond // between two frames of a show
 	paceViewer = 15 * time.Microsecond // what each viewer adds to it: about what a frame costs
 	paceMax    = 500 * time.Millisecond
+	paceLook   = 5 * time.Millisecond  // how often it is seen whether viewers have taken the last frame
 	pollEvery  = time.Second           // for changes that nobody told of
 	pollPause  = 25 * time.Millisecond // after one, however many tell
 	lookEvery  = time.Minute           // at a show that nothing moves, to see that the clocks agree
@@ -72,7 +73,7 @@ func (t *touched) positions(v *View) (seats, areas []int) {
 	if v.Terms.Plan != nil {
 		for _, no := range t.seatNos {
 			if at, ok := v.Terms.Plan.Position(no); ok {
-				seats = append(seats, int(at))
+				seats = append(seats, at)
 			}
 		}
 	}
@@ -148,6 +149,7 @@ type feed struct {
 	frames   []frame
 	first    int64 // how many frames were before those that are kept
 	bytes    int
+	taken    int           // viewers who have the last frame
 	more     chan struct{} // closed when there is another frame
 	resumes  map[int64]*resume
 }
@@ -203,10 +205,12 @@ func (f *feed) run(ms *Maps) {
 		case <-f.ended:
 			return
 		}
-		select {
-		case <-time.After(f.pause(ms)):
-		case <-f.ended:
-			return
+		for wait := f.pause(ms); wait > 0; wait = f.pause(ms) {
+			select {
+			case <-time.After(wait):
+			case <-f.ended:
+				return
+			}
 		}
 		c := f.show.join(ms)
 		<-c.done
@@ -214,9 +218,11 @@ func (f *feed) run(ms *Maps) {
 	}
 }
 
-// pause is how long the feed waits before it looks again. The first change
-// after a silence is told at once; of a storm of them viewers get as many
-// frames as they can be sent.
+// pause is how long the feed waits before it looks again; 0: no longer. The
+// first change after a silence is told at once; of a storm of them viewers get
+// as many frames as they can be sent: most of them have taken one when the next
+// is made. So a machine with too much to do makes fewer frames, and does not
+// fall behind.
 func (f *feed) pause(ms *Maps) time.Duration {
 	ms.mu.Lock()
 	viewers := f.viewers
@@ -224,7 +230,14 @@ func (f *feed) pause(ms *Maps) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checking = true
-	return time.Until(f.told.Add(min(paceMin+time.Duration(viewers)*paceViewer, paceMax)))
+	since := time.Since(f.told)
+	if least := min(paceMin+time.Duration(viewers)*paceViewer, paceMax); since < least {
+		return least - since
+	}
+	if since < paceMax && len(f.frames) > 0 && f.taken < viewers*9/10 {
+		return paceLook
+	}
+	return 0
 }
 
 // tell publishes what is new, unless it could not be learnt, and says when to
@@ -260,6 +273,7 @@ func (f *feed) publish(ms *Maps) {
 		f.bytes -= len(f.frames[0].bytes)
 		f.first, f.frames = f.first+1, f.frames[1:]
 	}
+	f.taken = 0
 	close(f.more)
 	f.more = make(chan struct{})
 }
@@ -394,7 +408,9 @@ func (v *Viewer) Next() (frame []byte, more <-chan struct{}) {
 	if v.next == f.end() {
 		return nil, f.more
 	}
-	v.next++
+	if v.next++; v.next == f.end() {
+		f.taken++
+	}
 	return f.frames[v.next-1-f.first].bytes, nil
 }
 

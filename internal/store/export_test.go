@@ -80,3 +80,9 @@ var LaneSettings = laneSettings
 
 // NewReference makes a booking's reference.
 var NewReference = newReference
+
+// ReplicaIsUseful reports whether reads go to the replica.
+func (s *Store) ReplicaIsUseful() bool { return s.useful.Load() }
+
+// TrustReplica has reads go to the replica until it is found wanting.
+func (s *Store) TrustReplica() { s.useful.Store(true) }

@@ -71,7 +71,7 @@ func watch() error {
 		ended.Go(func() {
 			there := sync.OnceFunc(func() { <-turn; ready.Done() })
 			defer there()
-			if err := all[i].look(i, there); err != nil && !errors.Is(err, net.ErrClosed) {
+			if err := all[i].look(i, there); !errors.Is(err, net.ErrClosed) {
 				select {
 				case failed <- err:
 				default:
@@ -113,6 +113,7 @@ func watch() error {
 	return gob.NewEncoder(os.Stdout).Encode(&out)
 }
 
+// look looks until the connection is closed, and says by what.
 func (v *viewer) look(i int, there func()) (err error) {
 	from := &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perAddress))}
 	d := net.Dialer{LocalAddr: from, Timeout: waitMax}
