@@ -2,7 +2,7 @@
 
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client';
 import { client } from './client.gen';
-import type { AmendAreaData, AmendAreaErrors, AmendAreaResponses, AmendEventData, AmendEventErrors, AmendEventResponses, AmendHallData, AmendHallErrors, AmendHallResponses, AmendShowData, AmendShowErrors, AmendShowResponses, AmendVenueData, AmendVenueErrors, AmendVenueResponses, BlockSeatsData, BlockSeatsErrors, BlockSeatsResponses, CancelBookingData, CancelBookingErrors, CancelBookingResponses, CancelShowData, CancelShowErrors, CancelShowResponses, ChangeReservationData, ChangeReservationErrors, ChangeReservationResponses, CheckInData, CheckInErrors, CheckInResponses, CheckPlanData, CheckPlanErrors, CheckPlanResponses, ConfirmReservationData, ConfirmReservationErrors, ConfirmReservationResponses, CreateBookingData, CreateBookingErrors, CreateBookingResponses, CreateEventData, CreateEventErrors, CreateEventResponses, CreateHallData, CreateHallErrors, CreateHallResponses, CreateRefundData, CreateRefundErrors, CreateRefundResponses, CreateSessionData, CreateSessionErrors, CreateSessionResponses, CreateShowData, CreateShowErrors, CreateShowResponses, CreateVenueData, CreateVenueErrors, CreateVenueResponses, DeleteBookingData, DeleteBookingErrors, DeleteBookingResponses, DrawTicketPngData, DrawTicketPngErrors, DrawTicketPngResponses, DrawTicketSvgData, DrawTicketSvgErrors, DrawTicketSvgResponses, ExtendReservationData, ExtendReservationErrors, ExtendReservationResponses, ForgetCustomerData, ForgetCustomerErrors, ForgetCustomerResponses, ImportPlanData, ImportPlanErrors, ImportPlanResponses, ListBookingsData, ListBookingsErrors, ListBookingsResponses, ListChangesData, ListChangesErrors, ListChangesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListFacetsData, ListFacetsErrors, ListFacetsResponses, ListHallsData, ListHallsErrors, ListHallsResponses, ListPaymentMethodsData, ListPaymentMethodsErrors, ListPaymentMethodsResponses, ListPlansData, ListPlansErrors, ListPlansResponses, ListRefundsData, ListRefundsErrors, ListRefundsResponses, ListReservationsData, ListReservationsErrors, ListReservationsResponses, ListShowsData, ListShowsErrors, ListShowsResponses, ListTicketKeysData, ListTicketKeysErrors, ListTicketKeysResponses, ListTicketsData, ListTicketsErrors, ListTicketsResponses, ListVenuesData, ListVenuesErrors, ListVenuesResponses, NameTicketData, NameTicketErrors, NameTicketResponses, PauseShowData, PauseShowErrors, PauseShowResponses, PayBookingData, PayBookingErrors, PayBookingResponses, PlaceReservationData, PlaceReservationErrors, PlaceReservationResponses, PrintTicketsData, PrintTicketsErrors, PrintTicketsResponses, PublishShowData, PublishShowErrors, PublishShowResponses, ReadAdmissionsData, ReadAdmissionsErrors, ReadAdmissionsResponses, ReadAreaAvailabilityData, ReadAreaAvailabilityErrors, ReadAreaAvailabilityResponses, ReadAvailabilityData, ReadAvailabilityErrors, ReadAvailabilityResponses, ReadBookingData, ReadBookingErrors, ReadBookingResponses, ReadEventData, ReadEventErrors, ReadEventResponses, ReadHallData, ReadHallErrors, ReadHallResponses, ReadPlanData, ReadPlanErrors, ReadPlanResponses, ReadReservationData, ReadReservationErrors, ReadReservationResponses, ReadSalesData, ReadSalesErrors, ReadSalesResponses, ReadSeatsData, ReadSeatsErrors, ReadSeatsResponses, ReadShowData, ReadShowErrors, ReadShowResponses, ReadSignInData, ReadSignInErrors, ReadSignInResponses, ReadTicketData, ReadTicketErrors, ReadTicketResponses, ReadVenueData, ReadVenueErrors, ReadVenueResponses, ReceivePaymentEventData, ReceivePaymentEventErrors, ReceivePaymentEventResponses, ReleaseReservationData, ReleaseReservationErrors, ReleaseReservationResponses, ResumeShowData, ResumeShowErrors, ResumeShowResponses, RetryRefundData, RetryRefundErrors, RetryRefundResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, UnblockSeatsData, UnblockSeatsErrors, UnblockSeatsResponses, WatchShowData, WatchShowErrors, WatchShowResponse, WatchShowResponses } from './types.gen';
+import type { AmendAreaData, AmendAreaErrors, AmendAreaResponses, AmendEventData, AmendEventErrors, AmendEventResponses, AmendHallData, AmendHallErrors, AmendHallResponses, AmendShowData, AmendShowErrors, AmendShowResponses, AmendVenueData, AmendVenueErrors, AmendVenueResponses, BlockSeatsData, BlockSeatsErrors, BlockSeatsResponses, CancelBookingData, CancelBookingErrors, CancelBookingResponses, CancelShowData, CancelShowErrors, CancelShowResponses, ChangeReservationData, ChangeReservationErrors, ChangeReservationResponses, CheckInData, CheckInErrors, CheckInResponses, CheckPlanData, CheckPlanErrors, CheckPlanResponses, CloseQueueData, CloseQueueErrors, CloseQueueResponses, ConfirmReservationData, ConfirmReservationErrors, ConfirmReservationResponses, CreateBookingData, CreateBookingErrors, CreateBookingResponses, CreateEventData, CreateEventErrors, CreateEventResponses, CreateHallData, CreateHallErrors, CreateHallResponses, CreateRefundData, CreateRefundErrors, CreateRefundResponses, CreateSessionData, CreateSessionErrors, CreateSessionResponses, CreateShowData, CreateShowErrors, CreateShowResponses, CreateVenueData, CreateVenueErrors, CreateVenueResponses, DeleteBookingData, DeleteBookingErrors, DeleteBookingResponses, DrawQueueData, DrawQueueErrors, DrawQueueResponses, DrawTicketPngData, DrawTicketPngErrors, DrawTicketPngResponses, DrawTicketSvgData, DrawTicketSvgErrors, DrawTicketSvgResponses, ExtendReservationData, ExtendReservationErrors, ExtendReservationResponses, ForgetCustomerData, ForgetCustomerErrors, ForgetCustomerResponses, ImportPlanData, ImportPlanErrors, ImportPlanResponses, JoinQueueData, JoinQueueErrors, JoinQueueResponses, JoinWaitlistData, JoinWaitlistErrors, JoinWaitlistResponses, LeaveQueueData, LeaveQueueErrors, LeaveQueueResponses, LeaveWaitlistData, LeaveWaitlistErrors, LeaveWaitlistResponses, ListBookingsData, ListBookingsErrors, ListBookingsResponses, ListChangesData, ListChangesErrors, ListChangesResponses, ListEventsData, ListEventsErrors, ListEventsResponses, ListFacetsData, ListFacetsErrors, ListFacetsResponses, ListHallsData, ListHallsErrors, ListHallsResponses, ListPaymentMethodsData, ListPaymentMethodsErrors, ListPaymentMethodsResponses, ListPlansData, ListPlansErrors, ListPlansResponses, ListQueueDrawsData, ListQueueDrawsErrors, ListQueueDrawsResponses, ListRefundsData, ListRefundsErrors, ListRefundsResponses, ListReservationsData, ListReservationsErrors, ListReservationsResponses, ListShowsData, ListShowsErrors, ListShowsResponses, ListTicketKeysData, ListTicketKeysErrors, ListTicketKeysResponses, ListTicketsData, ListTicketsErrors, ListTicketsResponses, ListVenuesData, ListVenuesErrors, ListVenuesResponses, ListWaitlistData, ListWaitlistErrors, ListWaitlistResponses, NameTicketData, NameTicketErrors, NameTicketResponses, OpenQueueData, OpenQueueErrors, OpenQueueResponses, PauseShowData, PauseShowErrors, PauseShowResponses, PayBookingData, PayBookingErrors, PayBookingResponses, PlaceReservationData, PlaceReservationErrors, PlaceReservationResponses, PrintTicketsData, PrintTicketsErrors, PrintTicketsResponses, PublishShowData, PublishShowErrors, PublishShowResponses, ReadAdmissionsData, ReadAdmissionsErrors, ReadAdmissionsResponses, ReadAreaAvailabilityData, ReadAreaAvailabilityErrors, ReadAreaAvailabilityResponses, ReadAvailabilityData, ReadAvailabilityErrors, ReadAvailabilityResponses, ReadBookingData, ReadBookingErrors, ReadBookingResponses, ReadEventData, ReadEventErrors, ReadEventResponses, ReadHallData, ReadHallErrors, ReadHallResponses, ReadPlanData, ReadPlanErrors, ReadPlanResponses, ReadQueueData, ReadQueueEntryData, ReadQueueEntryErrors, ReadQueueEntryResponses, ReadQueueErrors, ReadQueueResponses, ReadReservationData, ReadReservationErrors, ReadReservationResponses, ReadSalesData, ReadSalesErrors, ReadSalesResponses, ReadSeatsData, ReadSeatsErrors, ReadSeatsResponses, ReadShowData, ReadShowErrors, ReadShowResponses, ReadSignInData, ReadSignInErrors, ReadSignInResponses, ReadTicketData, ReadTicketErrors, ReadTicketResponses, ReadVenueData, ReadVenueErrors, ReadVenueResponses, ReadWaitlistEntryData, ReadWaitlistEntryErrors, ReadWaitlistEntryResponses, ReceivePaymentEventData, ReceivePaymentEventErrors, ReceivePaymentEventResponses, ReleaseReservationData, ReleaseReservationErrors, ReleaseReservationResponses, ResumeShowData, ResumeShowErrors, ResumeShowResponses, RetryRefundData, RetryRefundErrors, RetryRefundResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, StreamQueueEntryData, StreamQueueEntryErrors, StreamQueueEntryResponse, StreamQueueEntryResponses, UnblockSeatsData, UnblockSeatsErrors, UnblockSeatsResponses, WatchShowData, WatchShowErrors, WatchShowResponse, WatchShowResponses } from './types.gen';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -197,7 +197,7 @@ export const printTickets = <ThrowOnError extends boolean = false>(options: Opti
  *
  * The log of everything that happened to places, holds, bookings, money, tickets and shows, the oldest first, each change once. With `showId` or `reservationId` in the order of the show's versions and up to date. Across shows in an order in which nothing ever appears before what was already returned: what was written while an older transaction is still running is held back for as long. To follow the log, ask again with the id of the last change as `cursor`.
  *
- * Types: `reservation.created`, `reservation.changed`, `reservation.extended`, `reservation.consumed`, `reservation.expired`, `reservation.cancelled`, `booking.created`, `booking.confirmed`, `booking.failed`, `booking.expired`, `booking.cancelled`, `payment.created`, `payment.succeeded`, `payment.failed`, `refund.created`, `refund.succeeded`, `refund.failed`, `ticket.issued`, `ticket.used`, `ticket.void`, `place.blocked`, `place.unblocked`, `show.published`, `show.paused`, `show.resumed`, `show.cancelled`, `show.changed`.
+ * Types: `reservation.created`, `reservation.changed`, `reservation.extended`, `reservation.consumed`, `reservation.expired`, `reservation.cancelled`, `booking.created`, `booking.confirmed`, `booking.failed`, `booking.expired`, `booking.cancelled`, `payment.created`, `payment.succeeded`, `payment.failed`, `refund.created`, `refund.succeeded`, `refund.failed`, `ticket.issued`, `ticket.used`, `ticket.void`, `place.blocked`, `place.unblocked`, `waitlist.joined`, `waitlist.left`, `show.published`, `show.paused`, `show.resumed`, `show.cancelled`, `show.changed`.
  *
  * Needs the scope `sales:read`.
  */
@@ -465,6 +465,50 @@ export const readPlan = <ThrowOnError extends boolean = false>(options: Options<
 });
 
 /**
+ * Leave the waiting room
+ *
+ * A turn that was not used is passed on; what is held stays held. Leaving again changes nothing and succeeds.
+ */
+export const leaveQueue = <ThrowOnError extends boolean = false>(options: Options<LeaveQueueData, ThrowOnError>): RequestResult<LeaveQueueResponses, LeaveQueueErrors, ThrowOnError> => (options.client ?? client).delete<LeaveQueueResponses, LeaveQueueErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/queue/{entryId}',
+    ...options
+});
+
+/**
+ * Read a queue entry
+ *
+ * With the token of the admission, when it is the customer's turn. Other customers' entries are not found.
+ */
+export const readQueueEntry = <ThrowOnError extends boolean = false>(options: Options<ReadQueueEntryData, ThrowOnError>): RequestResult<ReadQueueEntryResponses, ReadQueueEntryErrors, ThrowOnError> => (options.client ?? client).get<ReadQueueEntryResponses, ReadQueueEntryErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/queue/{entryId}',
+    ...options
+});
+
+/**
+ * Watch a queue entry
+ *
+ * Server-sent events; each says all there is to know at that time, so that nothing has to be resumed. Authorised by `streamToken`, since browsers send no headers with an EventSource.
+ *
+ * - `position`: `{position?, estimatedWaitSeconds?, waiting, open, reason?, serverTime}`; without `position` until the entry is drawn. Positions only fall.
+ * - `admitted`: `{token, expiresAt, used, serverTime}`: send `token` as `X-Queue-Token` with `POST /reservations`.
+ * - `expired`: `{returnUntil?, serverTime}`: the turn was missed; join again until `returnUntil`.
+ * - `ended`: `{reason, serverTime}`: nothing more comes. `sold_out`, `cancelled`, `ended`, `after_sales`: of the show; `closed`: places can be held without a turn; `left`, `turn_over`: of the entry.
+ * - `heartbeat`: `{serverTime}`, every 15 seconds without another event.
+ * - `closing`: `{retryMs}`: the server stops; come back after that time.
+ */
+export const streamQueueEntry = <ThrowOnError extends boolean = false>(options: Options<StreamQueueEntryData, ThrowOnError, StreamQueueEntryResponse>): Promise<ServerSentEventsResult<StreamQueueEntryResponses>> => (options.client ?? client).sse.get<StreamQueueEntryResponses, StreamQueueEntryErrors, ThrowOnError>({ url: '/queue/{entryId}/stream', ...options });
+
+/**
  * Send a refund again, or say that people made it
  *
  * One that the gateway has refused, when what stood in its way is mended. With `paidBy`, the reference of a transfer or a receipt, nothing is sent: people gave the money back in another way, and it is noted as done. One that is under way, or done, is refused.
@@ -499,7 +543,7 @@ export const listReservations = <ThrowOnError extends boolean = false>(options?:
 /**
  * Hold places
  *
- * Keeps seats, units of areas, or both, for one customer until `expiresAt`. All or nothing, unless `allowPartial` is set for an area; then never nothing. The price of each place is fixed now. An area and ticket type named twice is summed; a seat named twice is refused. Holding again what one's own active reservation holds is refused like anybody's, and `ownReservationId` names that reservation; a retry with the same Idempotency-Key is a replay instead.
+ * Keeps seats, units of areas, or both, for one customer until `expiresAt`. All or nothing, unless `allowPartial` is set for an area; then never nothing. The price of each place is fixed now. An area and ticket type named twice is summed; a seat named twice is refused. While the show's waiting room is open, `X-Queue-Token` must be that of the customer's admission; a refused hold does not use it up. Holding again what one's own active reservation holds is refused like anybody's, and `ownReservationId` names that reservation; a retry with the same Idempotency-Key is a replay instead.
  *
  * Staff (`reservations:staff`) may hold for any `customerId`, for up to `maxHoldSeconds`, up to 10,000 places, and from a block.
  */
@@ -788,6 +832,96 @@ export const publishShow = <ThrowOnError extends boolean = false>(options: Optio
 });
 
 /**
+ * Read a waiting room
+ *
+ * Whether it is open, how many wait, how fast they are let in, and the draw that is being joined or was made last.
+ */
+export const readQueue = <ThrowOnError extends boolean = false>(options: Options<ReadQueueData, ThrowOnError>): RequestResult<ReadQueueResponses, ReadQueueErrors, ThrowOnError> => (options.client ?? client).get<ReadQueueResponses, ReadQueueErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/shows/{showId}/queue',
+    ...options
+});
+
+/**
+ * Join the waiting room
+ *
+ * One entry a customer and show: joining again answers the entry that is there. Who joins before the sale opens, or later within the same few seconds, has no `position` until they are drawn. Who missed their turn comes back by joining again until `returnUntil`, once, and is called next; who had their turn, or left, starts again at the end.
+ *
+ * Then open the stream with `streamToken`, or read the entry now and then. Nothing is lost by sleeping before one's turn.
+ */
+export const joinQueue = <ThrowOnError extends boolean = false>(options: Options<JoinQueueData, ThrowOnError>): RequestResult<JoinQueueResponses, JoinQueueErrors, ThrowOnError> => (options.client ?? client).post<JoinQueueResponses, JoinQueueErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/shows/{showId}/queue',
+    ...options
+});
+
+/**
+ * Close the waiting room
+ *
+ * Places can be held without a turn. Who waits is told so; when it is opened again, they are where they were. Asking for what is already so changes nothing and succeeds.
+ *
+ * Needs the scope `catalogue:write`.
+ */
+export const closeQueue = <ThrowOnError extends boolean = false>(options: Options<CloseQueueData, ThrowOnError>): RequestResult<CloseQueueResponses, CloseQueueErrors, ThrowOnError> => (options.client ?? client).post<CloseQueueResponses, CloseQueueErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/shows/{showId}/queue/close',
+    ...options
+});
+
+/**
+ * Tell what the beacon said
+ *
+ * Draws those who joined before the sale by a public value from the source that `queue.beacon` named before. It is taken from the opening of the sale on, for a minute; then they are drawn from the entries themselves.
+ *
+ * Needs the scope `catalogue:write`.
+ */
+export const drawQueue = <ThrowOnError extends boolean = false>(options: Options<DrawQueueData, ThrowOnError>): RequestResult<DrawQueueResponses, DrawQueueErrors, ThrowOnError> => (options.client ?? client).post<DrawQueueResponses, DrawQueueErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/shows/{showId}/queue/draw',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List the draws of a waiting room
+ *
+ * In turn. The hash of a draw's key is told from its beginning, the key when it is drawn: who has noted the hash can see that the key was chosen before, and run the order again. `rowlock draw --file` does that with this answer.
+ */
+export const listQueueDraws = <ThrowOnError extends boolean = false>(options: Options<ListQueueDrawsData, ThrowOnError>): RequestResult<ListQueueDrawsResponses, ListQueueDrawsErrors, ThrowOnError> => (options.client ?? client).get<ListQueueDrawsResponses, ListQueueDrawsErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/shows/{showId}/queue/draws',
+    ...options
+});
+
+/**
+ * Open the waiting room
+ *
+ * From now on who wants to hold places needs a turn; staff does not. Before the sale opens, people can join, and are drawn when it does. Asking for what is already so changes nothing and succeeds.
+ *
+ * Needs the scope `catalogue:write`.
+ */
+export const openQueue = <ThrowOnError extends boolean = false>(options: Options<OpenQueueData, ThrowOnError>): RequestResult<OpenQueueResponses, OpenQueueErrors, ThrowOnError> => (options.client ?? client).post<OpenQueueResponses, OpenQueueErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/shows/{showId}/queue/open',
+    ...options
+});
+
+/**
  * Resume sales
  *
  * Ends a pause. Asking for what is already so changes nothing and succeeds.
@@ -879,6 +1013,42 @@ export const watchShow = <ThrowOnError extends boolean = false>(options: Options
     ],
     url: '/shows/{showId}/stream',
     ...options
+});
+
+/**
+ * List a show's waitlist
+ *
+ * The earliest first, with what became of each entry, and for those who wait where they stand and why they have no offer.
+ *
+ * Needs the scope `sales:read`.
+ */
+export const listWaitlist = <ThrowOnError extends boolean = false>(options: Options<ListWaitlistData, ThrowOnError>): RequestResult<ListWaitlistResponses, ListWaitlistErrors, ThrowOnError> => (options.client ?? client).get<ListWaitlistResponses, ListWaitlistErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/shows/{showId}/waitlist',
+    ...options
+});
+
+/**
+ * Wait for places of a sold-out show
+ *
+ * For a party that the show has no places for now; while it has, this is `PLACES_AVAILABLE`. A customer is on a show's waitlist once.
+ *
+ * When places become free, the earliest entry that they will do for has an offer: a reservation of its customer with `waitlistEntryId`, at the prices of that moment, for the show's `offerSeconds`, which is paid as any other. It is mailed to the buyer, and `GET /waitlist/{entryId}` has it. Places that become free go to those who wait first; an entry that cannot be served with what there is, is passed over, and `reason` says why. An offer that is not paid, or let go, passes on to the next.
+ *
+ * A party is offered seats side by side in one row, or room in one standing area, going through the wanted categories in their order; failing that, seats apart. Spaces for wheelchairs and the seats beside them are not offered.
+ */
+export const joinWaitlist = <ThrowOnError extends boolean = false>(options: Options<JoinWaitlistData, ThrowOnError>): RequestResult<JoinWaitlistResponses, JoinWaitlistErrors, ThrowOnError> => (options.client ?? client).post<JoinWaitlistResponses, JoinWaitlistErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/shows/{showId}/waitlist',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**
@@ -1041,6 +1211,36 @@ export const amendVenue = <ThrowOnError extends boolean = false>(options: Option
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Leave a waitlist
+ *
+ * An offer that the entry has is let go, and passes on at once. Leaving again, or after the entry's end, changes nothing and succeeds; what was bought is given back by `POST /bookings/{bookingId}/cancel`.
+ */
+export const leaveWaitlist = <ThrowOnError extends boolean = false>(options: Options<LeaveWaitlistData, ThrowOnError>): RequestResult<LeaveWaitlistResponses, LeaveWaitlistErrors, ThrowOnError> => (options.client ?? client).delete<LeaveWaitlistResponses, LeaveWaitlistErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/waitlist/{entryId}',
+    ...options
+});
+
+/**
+ * Read an entry of a waitlist
+ *
+ * While it waits: its `position`, and the `reason` for which it has no offer. From its offer on: the reservation. Other customers' entries are not found; the scopes `sales:read` and `reservations:staff` see everybody's.
+ */
+export const readWaitlistEntry = <ThrowOnError extends boolean = false>(options: Options<ReadWaitlistEntryData, ThrowOnError>): RequestResult<ReadWaitlistEntryResponses, ReadWaitlistEntryErrors, ThrowOnError> => (options.client ?? client).get<ReadWaitlistEntryResponses, ReadWaitlistEntryErrors, ThrowOnError>({
+    security: [
+        { scheme: 'bearer', type: 'http' },
+        { name: 'X-API-Key', type: 'apiKey' },
+        { name: 'X-Mock-User-Id', type: 'apiKey' }
+    ],
+    url: '/waitlist/{entryId}',
+    ...options
 });
 
 /**

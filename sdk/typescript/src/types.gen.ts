@@ -176,6 +176,10 @@ export type AmendShowInputBody = {
      */
     note?: string | null;
     /**
+     * How long an offer of the waitlist lasts, seconds; offers that exist stay
+     */
+    offerSeconds?: number;
+    /**
      * Another version of the hall's plan
      */
     planId?: string;
@@ -183,6 +187,43 @@ export type AmendShowInputBody = {
      * All prices; they replace those that were
      */
     prices?: Array<PriceFields>;
+    /**
+     * Settings of the waiting room; those that are left out stay
+     */
+    queue?: {
+        /**
+         * How long somebody whose turn it is has to hold something, seconds
+         */
+        admissionSeconds?: number;
+        /**
+         * Source of the public value of the draw, named before it; empty: the entries themselves
+         */
+        beacon?: string;
+        /**
+         * off: it opens by hand only; automatic: people may join before the sale, and it opens by itself above threshold
+         */
+        mode?: 'off' | 'automatic';
+        /**
+         * How many people are let in a minute
+         */
+        ratePerMinute?: number;
+        /**
+         * How long somebody who missed their turn may come back, once, seconds
+         */
+        returnSeconds?: number;
+        /**
+         * How long somebody may hold again, seconds from their first hold
+         */
+        sessionSeconds?: number;
+        /**
+         * How many people may wait; 0: any number
+         */
+        sizeMax?: number;
+        /**
+         * Arrivals within ten seconds, or people who have joined before the sale, above which it opens by itself
+         */
+        threshold?: number;
+    };
     /**
      * Sales end; null: with the show
      */
@@ -755,11 +796,11 @@ export type ChangeObject = {
      */
     bookingId?: string;
     /**
-     * Of the reservation, booking, payment, refund, single ticket, block or show; missing when seats were unblocked one by one, and for several tickets
+     * Of the reservation, booking, payment, refund, single ticket, block or show; missing when seats were unblocked one by one, for several tickets, and for a waitlist, whose entry note names
      */
     id?: string;
     /**
-     * The first half of type: reservation, booking, payment, refund, ticket, place or show
+     * The first half of type: reservation, booking, payment, refund, ticket, place, waitlist or show
      */
     kind: string;
     /**
@@ -1134,6 +1175,10 @@ export type CreateShowInputBody = {
      */
     note?: string;
     /**
+     * How long an offer of the waitlist lasts, seconds
+     */
+    offerSeconds?: number;
+    /**
      * The seating plan; either this or areas
      */
     planId?: string;
@@ -1238,6 +1283,13 @@ export type CreatedShow = {
      * The show's version
      */
     version: number;
+};
+
+export type DrawQueueInputBody = {
+    /**
+     * What the beacon said, letter by letter
+     */
+    publicValue: string;
 };
 
 export type Drawing = {
@@ -1555,6 +1607,25 @@ export type ImportedPlan = {
     warnings: Array<PlanWarning>;
 };
 
+export type JoinInputBody = {
+    /**
+     * Who waits: the offer is mailed there
+     */
+    buyer: Buyer;
+    /**
+     * Of which categories, the best first; missing: any
+     */
+    categories?: Array<string>;
+    /**
+     * Who waits. Staff name anybody; a customer may name themselves
+     */
+    customerId?: string;
+    /**
+     * How many places; at most the show's maxPlacesPerReservation
+     */
+    partySize: number;
+};
+
 export type ListBookingsOutputBody = {
     /**
      * The page, the newest first
@@ -1577,6 +1648,21 @@ export type ListPlansOutputBody = {
     plans: Array<PlanSummary>;
 };
 
+export type ListQueueDrawsOutputBody = {
+    /**
+     * The page
+     */
+    draws: Array<QueueDraw>;
+    /**
+     * Send it as from for the next page; missing on the last
+     */
+    nextFrom?: number;
+    /**
+     * The show
+     */
+    showId: string;
+};
+
 export type ListReservationsOutputBody = {
     /**
      * Send it as cursor for the next page; missing on the last
@@ -1586,6 +1672,21 @@ export type ListReservationsOutputBody = {
      * The page, the newest first
      */
     reservations: Array<Reservation>;
+};
+
+export type ListWaitlistOutputBody = {
+    /**
+     * The page, the earliest first
+     */
+    entries: Array<WaitlistEntry>;
+    /**
+     * Send it as cursor for the next page; missing on the last
+     */
+    nextCursor?: string;
+    /**
+     * How many parties wait in this show
+     */
+    waiting: number;
 };
 
 export type MapArea = {
@@ -2094,6 +2195,10 @@ export type Problem = {
      */
     areas?: Array<AreaRef>;
     /**
+     * With PLACES_AVAILABLE: places of the wanted categories that are free
+     */
+    available?: number;
+    /**
      * The booking that consumed the reservation
      */
     bookingId?: string;
@@ -2149,6 +2254,10 @@ export type Problem = {
      * The attempt that was declined
      */
     paymentId?: string;
+    /**
+     * With QUEUE_TOKEN_…: where to join the queue, by POST
+     */
+    queueUrl?: string;
     /**
      * Why the show is not on sale: draft, paused, cancelled, ended, before_sales, after_sales
      */
@@ -2209,6 +2318,197 @@ export type Problem = {
      * With VALIDATION_ERROR: every malformed input
      */
     violations?: Array<Violation>;
+    /**
+     * The customer's entry of the waitlist
+     */
+    waitlistEntryId?: string;
+};
+
+export type Queue = {
+    /**
+     * How long somebody whose turn it is has to hold something, seconds
+     */
+    admissionSeconds: number;
+    /**
+     * Source of the public value of the draw, named before: a round of a public randomness beacon, numbers of a lottery
+     */
+    beacon?: string;
+    /**
+     * off: it opens by hand only; automatic: people may join before the sale, and it opens by itself above threshold
+     */
+    mode: 'off' | 'automatic';
+    /**
+     * How many people are let in a minute
+     */
+    ratePerMinute: number;
+    /**
+     * How long somebody who missed their turn may come back, once, seconds
+     */
+    returnSeconds: number;
+    /**
+     * How long somebody may hold again, seconds from their first hold
+     */
+    sessionSeconds: number;
+    /**
+     * How many people may wait; 0: any number
+     */
+    sizeMax: number;
+    /**
+     * Arrivals within ten seconds, or people who have joined before the sale, above which it opens by itself
+     */
+    threshold: number;
+};
+
+export type QueueAdmission = {
+    /**
+     * When it began
+     */
+    admittedAt: string;
+    /**
+     * When it is over, unless something is held before; once something was, until when the customer may hold again
+     */
+    expiresAt: string;
+    /**
+     * Send it as X-Queue-Token with POST /reservations
+     */
+    token: string;
+    /**
+     * Something was held with it
+     */
+    used: boolean;
+};
+
+export type QueueDraw = {
+    /**
+     * Where the public value is to come from, named before
+     */
+    beacon?: string;
+    /**
+     * When it did
+     */
+    closedAt?: string;
+    /**
+     * When it closes; missing: when the sale opens
+     */
+    closesAt?: string;
+    /**
+     * From 1; who is in a draw comes before everybody in the next
+     */
+    draw: number;
+    /**
+     * When it was drawn
+     */
+    drawnAt?: string;
+    /**
+     * How many have joined
+     */
+    entries: number;
+    /**
+     * Entries before it: its numbers, and its places in the order, are first + 1 to first + entries
+     */
+    first: number;
+    /**
+     * The key, in hex: told when it is drawn
+     */
+    key?: string;
+    /**
+     * SHA-256 of the key, in hex: told from the beginning
+     */
+    keyHash: string;
+    /**
+     * When the first of them joined
+     */
+    openedAt: string;
+    /**
+     * entries: the digest of all who joined; beacon: from the source that was named
+     */
+    publicFrom?: 'entries' | 'beacon';
+    /**
+     * What appeared when it was closed
+     */
+    publicValue?: string;
+};
+
+export type QueueEntry = {
+    /**
+     * The turn, while it is theirs
+     */
+    admission?: QueueAdmission;
+    /**
+     * The draw that it is in
+     */
+    draw: number;
+    /**
+     * The entry
+     */
+    entryId: string;
+    /**
+     * About how long that takes
+     */
+    estimatedWaitSeconds?: number;
+    /**
+     * When the customer joined
+     */
+    joinedAt: string;
+    /**
+     * SHA-256 of the key of that draw, in hex; note it before the draw
+     */
+    keyHash: string;
+    /**
+     * The entry's number in the order of joining, by which the draw can be run again
+     */
+    number: number;
+    /**
+     * Whether a turn is needed to hold places
+     */
+    open: boolean;
+    /**
+     * How many turns until it is theirs, their own included; missing until they are drawn, and when they do not wait. It only falls
+     */
+    position?: number;
+    /**
+     * Why the waiting room does not move, or is closed: before_sales, paused, sold_out, closed, calm, cancelled, ended, after_sales
+     */
+    reason?: string;
+    /**
+     * Until when who missed the turn may come back, by joining again
+     */
+    returnUntil?: string;
+    /**
+     * The clock that status was judged by
+     */
+    serverTime: string;
+    /**
+     * The show
+     */
+    showId: string;
+    /**
+     * admitted: the customer may hold places; expired: they did not when it was their turn, or have had it
+     */
+    status: 'waiting' | 'admitted' | 'expired' | 'left';
+    /**
+     * For GET /queue/{entryId}/stream
+     */
+    streamToken: string;
+    /**
+     * Entries of the show that have not been called
+     */
+    waiting: number;
+};
+
+export type QueueSet = {
+    /**
+     * Whether a turn is needed to hold places
+     */
+    open: boolean;
+    /**
+     * The show
+     */
+    showId: string;
+    /**
+     * The show's version after this
+     */
+    version: number;
 };
 
 export type Refund = {
@@ -2369,6 +2669,10 @@ export type Reservation = {
      * Sum of all prices, in the currency's minor unit
      */
     totalAmount: number;
+    /**
+     * The entry of the waitlist that it is the offer of; missing for every other hold. An offer cannot be extended
+     */
+    waitlistEntryId?: string;
 };
 
 export type ReservedArea = {
@@ -2679,6 +2983,10 @@ export type Show = {
      * For buyers
      */
     note?: string;
+    /**
+     * How long an offer of the waitlist lasts, seconds
+     */
+    offerSeconds: number;
     /**
      * Its seating plan; missing for a stock
      */
@@ -3193,6 +3501,135 @@ export type Violation = {
      * What is wrong with it
      */
     message: string;
+};
+
+export type WaitingRoom = {
+    /**
+     * The draw that is being joined, or was made last
+     */
+    draw?: QueueDraw;
+    /**
+     * Who is in the order up to this place has been called
+     */
+    head: number;
+    /**
+     * Whether it can be joined: when it is open, and before the sale if it may open by itself
+     */
+    joinable: boolean;
+    /**
+     * Entries so far
+     */
+    joined: number;
+    /**
+     * Whether a turn is needed to hold places
+     */
+    open: boolean;
+    /**
+     * Why it does not move, or is closed: before_sales, paused, sold_out, closed, calm, cancelled, ended, after_sales, draft
+     */
+    reason?: string;
+    /**
+     * When the sale opens, and who has joined is drawn
+     */
+    salesStartAt?: string;
+    /**
+     * When it was so, database clock
+     */
+    serverTime: string;
+    /**
+     * As PATCH /shows/{showId} sets them in queue
+     */
+    settings: Queue;
+    /**
+     * The show
+     */
+    showId: string;
+    /**
+     * Entries that have not been called
+     */
+    waiting: number;
+};
+
+export type WaitlistEntry = {
+    /**
+     * When that was; missing when it does not wait
+     */
+    asOf?: string;
+    /**
+     * Places of the wanted categories that were free when that was last so, before anybody was served
+     */
+    available: number;
+    /**
+     * Who waits; missing when they were forgotten
+     */
+    buyer?: Buyer;
+    /**
+     * Of which categories, the best first; empty: any
+     */
+    categories: Array<string>;
+    /**
+     * When it was accepted, declined, left or found lapsed
+     */
+    closedAt?: string;
+    /**
+     * Who waits
+     */
+    customerId: string;
+    /**
+     * The entry
+     */
+    entryId: string;
+    /**
+     * When it joined, database clock
+     */
+    joinedAt: string;
+    /**
+     * Its offer, also when that is over
+     */
+    offer?: WaitlistOffer;
+    /**
+     * How many places are waited for
+     */
+    partySize: number;
+    /**
+     * Among those who wait, from 1; missing when it does not wait
+     */
+    position?: number;
+    /**
+     * While it waits: why it has no offer. sold_out: nothing of the wanted categories has become free since it joined. too_few_left: some places did, fewer than the party needs. others_first: enough did, and went to earlier entries. apart: enough are free, but not as seats alone or in one area. not_on_sale: sales rest. over_limit: the party is larger than the show allows by now. customer_limit: the customer has as many places as the show allows
+     */
+    reason?: 'sold_out' | 'too_few_left' | 'others_first' | 'apart' | 'not_on_sale' | 'over_limit' | 'customer_limit';
+    /**
+     * The clock that status was judged by
+     */
+    serverTime: string;
+    /**
+     * The show
+     */
+    showId: string;
+    /**
+     * offered: places are held for it. accepted: and were bought, which spends the entry whatever follows. declined: and were let go. lapsed: and nobody came for them. left: before there was an offer. closed: the show sells no more
+     */
+    status: 'waiting' | 'offered' | 'accepted' | 'declined' | 'lapsed' | 'left' | 'closed';
+};
+
+export type WaitlistOffer = {
+    /**
+     * When it passes on to the next
+     */
+    expiresAt: string;
+    /**
+     * Whole seconds until then while it is open, else 0
+     */
+    expiresInSeconds: number;
+    /**
+     * When it was made
+     */
+    offeredAt: string;
+    /**
+     * The hold; buy it with POST /bookings
+     */
+    reservationId: string;
 };
 
 export type WatchedArea = {
@@ -5144,6 +5581,175 @@ export type ReadPlanResponses = {
 
 export type ReadPlanResponse = ReadPlanResponses[keyof ReadPlanResponses];
 
+export type LeaveQueueData = {
+    body?: never;
+    headers: {
+        /**
+         * A UUID version 4, lower case, without hyphens, made anew for each new request and sent again with each retry of it. Lives 24 hours. An answer to a retry carries Idempotency-Replayed.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * The entry
+         */
+        entryId: string;
+    };
+    query?: never;
+    url: '/queue/{entryId}';
+};
+
+export type LeaveQueueErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
+     */
+    409: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     *
+     * `IDEMPOTENCY_KEY_REUSED`: The key was used before for a request with another method, path or body. Make a new key.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type LeaveQueueError = LeaveQueueErrors[keyof LeaveQueueErrors];
+
+export type LeaveQueueResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type LeaveQueueResponse = LeaveQueueResponses[keyof LeaveQueueResponses];
+
+export type ReadQueueEntryData = {
+    body?: never;
+    path: {
+        /**
+         * The entry
+         */
+        entryId: string;
+    };
+    query?: never;
+    url: '/queue/{entryId}';
+};
+
+export type ReadQueueEntryErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type ReadQueueEntryError = ReadQueueEntryErrors[keyof ReadQueueEntryErrors];
+
+export type ReadQueueEntryResponses = {
+    /**
+     * OK
+     */
+    200: QueueEntry;
+};
+
+export type ReadQueueEntryResponse = ReadQueueEntryResponses[keyof ReadQueueEntryResponses];
+
+export type StreamQueueEntryData = {
+    body?: never;
+    path: {
+        /**
+         * The entry
+         */
+        entryId: string;
+    };
+    query?: {
+        /**
+         * As joining answered it
+         */
+        streamToken?: string;
+    };
+    url: '/queue/{entryId}/stream';
+};
+
+export type StreamQueueEntryErrors = {
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type StreamQueueEntryError = StreamQueueEntryErrors[keyof StreamQueueEntryErrors];
+
+export type StreamQueueEntryResponses = {
+    /**
+     * Watch a queue entry
+     */
+    200: string;
+};
+
+export type StreamQueueEntryResponse = StreamQueueEntryResponses[keyof StreamQueueEntryResponses];
+
 export type RetryRefundData = {
     body?: RetryRefundInputBody;
     headers: {
@@ -5299,6 +5905,10 @@ export type PlaceReservationData = {
          * A UUID version 4, lower case, without hyphens, made anew for each new request and sent again with each retry of it. Lives 24 hours. An answer to a retry carries Idempotency-Replayed.
          */
         'Idempotency-Key': string;
+        /**
+         * While the show's waiting room is open: the token of the admission. Staff needs none
+         */
+        'X-Queue-Token'?: string;
     };
     path?: never;
     query?: never;
@@ -5316,6 +5926,12 @@ export type PlaceReservationErrors = {
     401: Problem;
     /**
      * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     *
+     * `QUEUE_TOKEN_REQUIRED`: So many people want to buy that they take turns, and the request has no X-Queue-Token. Join the queue at queueUrl.
+     *
+     * `QUEUE_TOKEN_EXPIRED`: The queue token was not used in time, or its session is over. Join the queue again, at queueUrl: who missed a turn may come back once.
+     *
+     * `QUEUE_TOKEN_INVALID`: The queue token is another show's or customer's, or is used up: something is held or was bought with it. Send one's own token; give back what is held with it first; or join the queue again, at queueUrl.
      */
     403: Problem;
     /**
@@ -6651,6 +7267,411 @@ export type PublishShowResponses = {
 
 export type PublishShowResponse = PublishShowResponses[keyof PublishShowResponses];
 
+export type ReadQueueData = {
+    body?: never;
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: never;
+    url: '/shows/{showId}/queue';
+};
+
+export type ReadQueueErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type ReadQueueError = ReadQueueErrors[keyof ReadQueueErrors];
+
+export type ReadQueueResponses = {
+    /**
+     * OK
+     */
+    200: WaitingRoom;
+};
+
+export type ReadQueueResponse = ReadQueueResponses[keyof ReadQueueResponses];
+
+export type JoinQueueData = {
+    body?: never;
+    headers: {
+        /**
+         * A UUID version 4, lower case, without hyphens, made anew for each new request and sent again with each retry of it. Lives 24 hours. An answer to a retry carries Idempotency-Replayed.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: never;
+    url: '/shows/{showId}/queue';
+};
+
+export type JoinQueueErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
+     *
+     * `SHOW_NOT_ON_SALE`: The show is a draft, paused, cancelled or ended, or it is outside its sale window. Show the reason; salesStartAt says when to come back.
+     *
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     */
+    409: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     *
+     * `IDEMPOTENCY_KEY_REUSED`: The key was used before for a request with another method, path or body. Make a new key.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `LOCK_TIMEOUT`: The show's lock was not had in time. Nothing was done. Retry with back-off.
+     *
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type JoinQueueError = JoinQueueErrors[keyof JoinQueueErrors];
+
+export type JoinQueueResponses = {
+    /**
+     * Created
+     */
+    201: QueueEntry;
+};
+
+export type JoinQueueResponse = JoinQueueResponses[keyof JoinQueueResponses];
+
+export type CloseQueueData = {
+    body?: never;
+    headers: {
+        /**
+         * A UUID version 4, lower case, without hyphens, made anew for each new request and sent again with each retry of it. Lives 24 hours. An answer to a retry carries Idempotency-Replayed.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: never;
+    url: '/shows/{showId}/queue/close';
+};
+
+export type CloseQueueErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     */
+    403: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
+     *
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     */
+    409: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     *
+     * `IDEMPOTENCY_KEY_REUSED`: The key was used before for a request with another method, path or body. Make a new key.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `LOCK_TIMEOUT`: The show's lock was not had in time. Nothing was done. Retry with back-off.
+     *
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type CloseQueueError = CloseQueueErrors[keyof CloseQueueErrors];
+
+export type CloseQueueResponses = {
+    /**
+     * OK
+     */
+    200: QueueSet;
+};
+
+export type CloseQueueResponse = CloseQueueResponses[keyof CloseQueueResponses];
+
+export type DrawQueueData = {
+    body: DrawQueueInputBody;
+    headers: {
+        /**
+         * A UUID version 4, lower case, without hyphens, made anew for each new request and sent again with each retry of it. Lives 24 hours. An answer to a retry carries Idempotency-Replayed.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: never;
+    url: '/shows/{showId}/queue/draw';
+};
+
+export type DrawQueueErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     */
+    403: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
+     *
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     */
+    409: Problem;
+    /**
+     * `PAYLOAD_TOO_LARGE`: The body is over the operation's limit: 1 MiB, plans 64 MiB. Send less.
+     */
+    413: Problem;
+    /**
+     * `UNSUPPORTED_MEDIA_TYPE`: Content-Type is not one that the operation takes. Send application/json, or what the operation names.
+     */
+    415: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     *
+     * `IDEMPOTENCY_KEY_REUSED`: The key was used before for a request with another method, path or body. Make a new key.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type DrawQueueError = DrawQueueErrors[keyof DrawQueueErrors];
+
+export type DrawQueueResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type DrawQueueResponse = DrawQueueResponses[keyof DrawQueueResponses];
+
+export type ListQueueDrawsData = {
+    body?: never;
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: {
+        /**
+         * The first to list
+         */
+        from?: number;
+        /**
+         * Draws a page
+         */
+        limit?: number;
+    };
+    url: '/shows/{showId}/queue/draws';
+};
+
+export type ListQueueDrawsErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type ListQueueDrawsError = ListQueueDrawsErrors[keyof ListQueueDrawsErrors];
+
+export type ListQueueDrawsResponses = {
+    /**
+     * OK
+     */
+    200: ListQueueDrawsOutputBody;
+};
+
+export type ListQueueDrawsResponse = ListQueueDrawsResponses[keyof ListQueueDrawsResponses];
+
+export type OpenQueueData = {
+    body?: never;
+    headers: {
+        /**
+         * A UUID version 4, lower case, without hyphens, made anew for each new request and sent again with each retry of it. Lives 24 hours. An answer to a retry carries Idempotency-Replayed.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: never;
+    url: '/shows/{showId}/queue/open';
+};
+
+export type OpenQueueErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     */
+    403: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
+     *
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     */
+    409: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     *
+     * `IDEMPOTENCY_KEY_REUSED`: The key was used before for a request with another method, path or body. Make a new key.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `LOCK_TIMEOUT`: The show's lock was not had in time. Nothing was done. Retry with back-off.
+     *
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type OpenQueueError = OpenQueueErrors[keyof OpenQueueErrors];
+
+export type OpenQueueResponses = {
+    /**
+     * OK
+     */
+    200: QueueSet;
+};
+
+export type OpenQueueResponse = OpenQueueResponses[keyof OpenQueueResponses];
+
 export type ResumeShowData = {
     body?: never;
     headers: {
@@ -7205,6 +8226,167 @@ export type WatchShowResponses = {
 };
 
 export type WatchShowResponse = WatchShowResponses[keyof WatchShowResponses];
+
+export type ListWaitlistData = {
+    body?: never;
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: {
+        /**
+         * Only with this status
+         */
+        status?: 'waiting' | 'offered' | 'accepted' | 'declined' | 'lapsed' | 'left';
+        /**
+         * nextCursor of the page before
+         */
+        cursor?: string;
+        /**
+         * Entries a page
+         */
+        limit?: number;
+    };
+    url: '/shows/{showId}/waitlist';
+};
+
+export type ListWaitlistErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     */
+    403: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type ListWaitlistError = ListWaitlistErrors[keyof ListWaitlistErrors];
+
+export type ListWaitlistResponses = {
+    /**
+     * OK
+     */
+    200: ListWaitlistOutputBody;
+};
+
+export type ListWaitlistResponse = ListWaitlistResponses[keyof ListWaitlistResponses];
+
+export type JoinWaitlistData = {
+    body: JoinInputBody;
+    headers: {
+        /**
+         * A UUID version 4, lower case, without hyphens, made anew for each new request and sent again with each retry of it. Lives 24 hours. An answer to a retry carries Idempotency-Replayed.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * The show
+         */
+        showId: string;
+    };
+    query?: never;
+    url: '/shows/{showId}/waitlist';
+};
+
+export type JoinWaitlistErrors = {
+    /**
+     * `TOO_MANY_SEATS`: The request asks for more places than the show's maxPlacesPerReservation. Ask for fewer places.
+     */
+    400: Problem;
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `FORBIDDEN`: The caller is known but lacks the scope that the operation needs. Use credentials with the scope that detail names.
+     */
+    403: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
+     *
+     * `CUSTOMER_LIMIT_REACHED`: The customer would have more places than maxPlacesPerCustomer. Ask for fewer places.
+     *
+     * `SHOW_NOT_ON_SALE`: The show is a draft, paused, cancelled or ended, or it is outside its sale window. Show the reason; salesStartAt says when to come back.
+     *
+     * `PLACES_AVAILABLE`: Somebody wants to wait for places that are free. Hold them with POST /reservations.
+     *
+     * `ALREADY_ON_WAITLIST`: The customer has an entry of the show's waitlist that waits, or has an offer. Read the entry that waitlistEntryId names; to wait for something else, leave it first.
+     *
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     */
+    409: Problem;
+    /**
+     * `PAYLOAD_TOO_LARGE`: The body is over the operation's limit: 1 MiB, plans 64 MiB. Send less.
+     */
+    413: Problem;
+    /**
+     * `UNSUPPORTED_MEDIA_TYPE`: Content-Type is not one that the operation takes. Send application/json, or what the operation names.
+     */
+    415: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     *
+     * `IDEMPOTENCY_KEY_REUSED`: The key was used before for a request with another method, path or body. Make a new key.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `LOCK_TIMEOUT`: The show's lock was not had in time. Nothing was done. Retry with back-off.
+     *
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type JoinWaitlistError = JoinWaitlistErrors[keyof JoinWaitlistErrors];
+
+export type JoinWaitlistResponses = {
+    /**
+     * Created
+     */
+    201: WaitlistEntry;
+};
+
+export type JoinWaitlistResponse = JoinWaitlistResponses[keyof JoinWaitlistResponses];
 
 export type CheckInData = {
     body: CheckInInputBody;
@@ -7847,6 +9029,124 @@ export type AmendVenueResponses = {
 };
 
 export type AmendVenueResponse = AmendVenueResponses[keyof AmendVenueResponses];
+
+export type LeaveWaitlistData = {
+    body?: never;
+    headers: {
+        /**
+         * A UUID version 4, lower case, without hyphens, made anew for each new request and sent again with each retry of it. Lives 24 hours. An answer to a retry carries Idempotency-Replayed.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * The entry
+         */
+        entryId: string;
+    };
+    query?: never;
+    url: '/waitlist/{entryId}';
+};
+
+export type LeaveWaitlistErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
+     */
+    409: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     *
+     * `IDEMPOTENCY_KEY_REUSED`: The key was used before for a request with another method, path or body. Make a new key.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `LOCK_TIMEOUT`: The show's lock was not had in time. Nothing was done. Retry with back-off.
+     *
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type LeaveWaitlistError = LeaveWaitlistErrors[keyof LeaveWaitlistErrors];
+
+export type LeaveWaitlistResponses = {
+    /**
+     * No Content
+     */
+    204: void;
+};
+
+export type LeaveWaitlistResponse = LeaveWaitlistResponses[keyof LeaveWaitlistResponses];
+
+export type ReadWaitlistEntryData = {
+    body?: never;
+    path: {
+        /**
+         * The entry
+         */
+        entryId: string;
+    };
+    query?: never;
+    url: '/waitlist/{entryId}';
+};
+
+export type ReadWaitlistEntryErrors = {
+    /**
+     * `UNAUTHENTICATED`: No credentials were sent where some are needed, or the token or key is unknown, expired or malformed. Send a valid bearer token or API key.
+     */
+    401: Problem;
+    /**
+     * `NOT_FOUND`: Nothing has this id, or it belongs to somebody else. Check the id.
+     */
+    404: Problem;
+    /**
+     * `VALIDATION_ERROR`: A field, header or parameter is missing, malformed or unknown; the same seat is named twice; nothing is asked for; the JSON is broken. Fix the input; violations names each field.
+     */
+    422: Problem;
+    /**
+     * `RATE_LIMITED`: The caller is over its rate limit. Wait as Retry-After says.
+     */
+    429: Problem;
+    /**
+     * `INTERNAL`: Something unforeseen happened. Nothing leaks; the request id finds it in the log. Report the request id.
+     */
+    500: Problem;
+    /**
+     * `OVERLOADED`: More people want in than can be served now. Nothing was done. Retry with back-off, as Retry-After says.
+     *
+     * `UNAVAILABLE`: The database cannot be reached or is failing over. outcome says whether the request may have been carried out. Retry with the same Idempotency-Key.
+     */
+    503: Problem;
+};
+
+export type ReadWaitlistEntryError = ReadWaitlistEntryErrors[keyof ReadWaitlistEntryErrors];
+
+export type ReadWaitlistEntryResponses = {
+    /**
+     * OK
+     */
+    200: WaitlistEntry;
+};
+
+export type ReadWaitlistEntryResponse = ReadWaitlistEntryResponses[keyof ReadWaitlistEntryResponses];
 
 export type ReceivePaymentEventData = {
     /**
