@@ -66,4 +66,5 @@ var scenarios = []scenario{
 	{"buyers", "200 buyers a second hold, pay and fetch tickets", 2 * time.Minute, 10 * time.Second, true, overHTTP("buyers")},
 	{"catalogue", "lists of 50,000 shows, over HTTP", 2 * time.Minute, 10 * time.Second, true, overHTTP("catalogue")},
 	{"maps", "map reads at saturation, over HTTP", 2 * time.Minute, 7 * time.Second, false, overHTTP("maps")},
+	{"crush", "ten times more people than can be served, over HTTP", 3 * time.Minute, 15 * time.Second, true, overHTTP("crush")},
 }

@@ -151,7 +151,7 @@ func (h *House) shows(ctx context.Context, n, seats int) ([]show, error) {
 	for i := range list {
 		made, _, err := h.store.CreateShow(ctx, boxoffice.Actor{Staff: true, Name: "bench"}, newKey(), store.NewShow{
 			Organisation: boxoffice.DefaultOrganisationID, EventID: h.event, PlanID: plan.ID, StartsAt: time.Now().AddDate(0, 1, 0),
-			Currency: "EUR", Prices: []store.Price{{Category: "All", AmountMinor: 25_00}}, Publish: true,
+			Currency: "EUR", Prices: []store.Price{{Category: "All", AmountMinor: 25_00}}, MaxPlacesPerReservation: partyMax, Publish: true,
 		})
 		if err != nil {
 			return nil, err

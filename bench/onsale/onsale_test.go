@@ -47,6 +47,15 @@ func TestEachRowIsMeasured(t *testing.T) {
 			t.Errorf("%+v\n%+v\n%v", holds, reads, err)
 		}
 	})
+	t.Run("too many are turned away or served", func(t *testing.T) {
+		c, err := h.Crush(t.Context(), Crush{Shows: 2, Seats: 10_000, Party: 2, Callers: 20, During: 300 * time.Millisecond, Times: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Crush.Failed != 0 || c.Crush.Attempts == 0 || c.Crush.Answers["201"]+c.Crush.Shed != c.Crush.Attempts || c.Health.Answers["200"] == 0 {
+			t.Errorf("%+v\n%+v", c.Crush, c.Health)
+		}
+	})
 	t.Run("lists and maps are read in each way", func(t *testing.T) {
 		lists, err := h.Catalogue(t.Context(), 2_000, 100*time.Millisecond)
 		if err != nil {

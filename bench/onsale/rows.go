@@ -33,7 +33,7 @@ type Scenario struct {
 
 // Scenarios are those of the table that are measured over HTTP, in order.
 var Scenarios = []Scenario{
-	{"onsale", onSales}, {"steady", steady}, {"buyers", buyers}, {"catalogue", catalogue}, {"maps", seatMaps},
+	{"onsale", onSales}, {"steady", steady}, {"buyers", buyers}, {"catalogue", catalogue}, {"maps", seatMaps}, {"crush", crushes},
 }
 
 // The names of notes.

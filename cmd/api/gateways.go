@@ -64,7 +64,7 @@ func (s *service) post() (*jobs.Post, error) {
 	}
 	post := &jobs.Post{
 		Store: s.store, Checkout: s.checkout, Tickets: s.tickets, Sender: sender, Templates: templates,
-		From: *from, Shop: s.cfg.ShopName, BookingURL: s.cfg.BookingURL,
+		From: *from, Shop: s.cfg.ShopName, BookingURL: s.cfg.BookingURL, OfferURL: s.cfg.OfferURL,
 	}
 	if s.cfg.MailReplyTo != "" {
 		to, err := netmail.ParseAddress(s.cfg.MailReplyTo)

@@ -100,7 +100,7 @@ func TestTheExamplesOfTheDocumentationRun(t *testing.T) {
 			break
 		}
 	}
-	for _, page := range []string{"README.md", "docs/authentication.md", "docs/bookings.md", "docs/coming-from.md", "docs/plans.md", "docs/reservations.md", "docs/shows.md"} {
+	for _, page := range []string{"README.md", "docs/authentication.md", "docs/bookings.md", "docs/coming-from.md", "docs/plans.md", "docs/reservations.md", "docs/shows.md", "docs/waitlist.md"} {
 		t.Run(page, func(t *testing.T) {
 			blocks := examples(t, page)
 			if len(blocks) == 0 {

@@ -92,6 +92,7 @@ var tags = []*huma.Tag{
 	{Name: "Seats", Description: "What is free in a show: maps, counts and their live stream. Public."},
 	{Name: "Queue", Description: "Waiting rooms: whose turn it is when more people want to buy than can be served."},
 	{Name: "Reservations", Description: "Holding places for a customer until they are paid or given back."},
+	{Name: "Waitlist", Description: "Waiting for places of a sold-out show."},
 	{Name: "Bookings", Description: "Buying what is held, and giving it back."},
 	{Name: "Tickets", Description: "What a buyer carries to the door, and the door."},
 	{Name: "Organisers", Description: "Making venues, plans, events and shows, and steering sales."},
@@ -141,6 +142,7 @@ func New(opts Options) *API {
 	a.registerBlocks()
 	a.registerQueue()
 	a.registerReservations()
+	a.registerWaitlist()
 	a.registerBookings()
 	a.registerPayments()
 	a.registerTickets()

@@ -34,8 +34,8 @@ type Change struct {
 
 // ChangeObject says what a change is about.
 type ChangeObject struct {
-	Kind          string      `json:"kind" doc:"The first half of type: reservation, booking, payment, refund, ticket, place or show" example:"reservation"`
-	ID            *uuid.UUID  `json:"id,omitempty" format:"uuid" doc:"Of the reservation, booking, payment, refund, single ticket, block or show; missing when seats were unblocked one by one, and for several tickets" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
+	Kind          string      `json:"kind" doc:"The first half of type: reservation, booking, payment, refund, ticket, place, waitlist or show" example:"reservation"`
+	ID            *uuid.UUID  `json:"id,omitempty" format:"uuid" doc:"Of the reservation, booking, payment, refund, single ticket, block or show; missing when seats were unblocked one by one, for several tickets, and for a waitlist, whose entry note names" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
 	BlockID       *uuid.UUID  `json:"blockId,omitempty" format:"uuid" doc:"The block that a reservation is sold from" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6e"`
 	ReservationID *uuid.UUID  `json:"reservationId,omitempty" format:"uuid" doc:"The reservation that it belongs to" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d62"`
 	BookingID     *uuid.UUID  `json:"bookingId,omitempty" format:"uuid" doc:"The booking that it belongs to" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d63"`
@@ -101,7 +101,7 @@ var changeTypes = func() []string {
 		boxoffice.PaymentCreated, boxoffice.PaymentSucceededChange, boxoffice.PaymentFailedChange,
 		boxoffice.RefundCreated, boxoffice.RefundSucceededChange, boxoffice.RefundFailedChange,
 		boxoffice.TicketIssued, boxoffice.TicketUsedChange, boxoffice.TicketVoidChange,
-		boxoffice.PlaceBlocked, boxoffice.PlaceUnblocked,
+		boxoffice.PlaceBlocked, boxoffice.PlaceUnblocked, boxoffice.WaitlistJoined, boxoffice.WaitlistLeftChange,
 		boxoffice.ShowPublished, boxoffice.ShowPausedChange, boxoffice.ShowResumed, boxoffice.ShowCancelledChange, boxoffice.ShowChanged,
 	} {
 		names = append(names, string(t))

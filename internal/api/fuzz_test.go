@@ -46,6 +46,7 @@ type house struct {
 	staged     map[string]staging  // what an operation works on, by its id
 	rows       []int64             // how much there was after the last input
 	documents  map[string][]string // examples of plans, by format
+	full       uuid.UUID           // a show that is sold out; zero: not made yet
 }
 
 // operation is one of the OpenAPI document.
@@ -338,7 +339,24 @@ func (h *house) fresh(operation string) map[string]string {
 		return h.must("POST", "/reservations", strings.TrimSuffix(held(h.sold.ID, labels...), "}")+`,"customerId":`+quote(uuid.NewString())+`}`).text("reservationId")
 	}
 	book := func(token string) reply { return h.ask("POST", "/bookings", buying(hold(next()), token)) }
+	waiting := func() (values map[string]string, body string) {
+		if h.full == uuid.Nil { // a show that is sold out
+			full := fixture.Show(h.t, h.store, fixture.Options{Seats: 4})
+			taken := h.must("POST", "/reservations", strings.TrimSuffix(held(full.ID, full.Seats[0].Label, full.Seats[1].Label, full.Seats[2].Label, full.Seats[3].Label), "}")+`,"customerId":"first"}`)
+			h.must("POST", "/reservations/"+taken.text("reservationId")+"/confirm", `{"paymentMethod":"comp"}`)
+			h.full = full.ID
+		}
+		who := uuid.NewString()
+		return map[string]string{"showId": h.full.String(), "customerId": who, "categories": "Front"},
+			`{"partySize":1,"buyer":` + ada + `,"customerId":"` + who + `"}`
+	}
 	switch operation {
+	case "joinWaitlist":
+		values, _ := waiting()
+		return values
+	case "readWaitlistEntry", "leaveWaitlist":
+		_, body := waiting()
+		return map[string]string{"entryId": h.must("POST", "/shows/"+h.full.String()+"/waitlist", body).text("entryId")}
 	case "placeReservation":
 		return map[string]string{"label": next(), "customerId": uuid.NewString()}
 	case "createBooking", "confirmReservation", "extendReservation", "releaseReservation":

@@ -341,6 +341,8 @@ var factExamples = map[string]any{
 	"reason":             "before_sales",
 	"salesStartAt":       exampleTime,
 	"inUse":              40,
+	"available":          3,
+	"waitlistEntryId":    exampleID,
 	"seats":              []any{map[string]any{"seatId": exampleID, "label": "Stalls-A-7", "status": "booked"}},
 	"queueUrl":           basePath + "/shows/" + exampleID + "/queue",
 	"outcome":            "none",

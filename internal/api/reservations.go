@@ -147,6 +147,7 @@ type Reservation struct {
 	ServerTime       time.Time         `json:"serverTime" doc:"The clock that status was judged by" example:"2026-11-27T20:00:00.123456Z"`
 	ShowVersion      int64             `json:"showVersion" doc:"The show's version at that time" example:"42"`
 	BookingID        *uuid.UUID        `json:"bookingId,omitempty" format:"uuid" doc:"Its booking, from the first attempt to pay on" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d63"`
+	WaitlistEntryID  *uuid.UUID        `json:"waitlistEntryId,omitempty" format:"uuid" doc:"The entry of the waitlist that it is the offer of; missing for every other hold. An offer cannot be extended" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d67"`
 	Metadata         map[string]string `json:"metadata" doc:"The pairs that were sent" example:"{\"cart\":\"8231\"}"`
 }
 
@@ -177,6 +178,7 @@ func reservationBody(v *store.ReservationView) Reservation {
 	if v.BookingID != uuid.Nil {
 		r.BookingID = &v.BookingID
 	}
+	r.WaitlistEntryID = optionalID(v.EntryID)
 	if r.Metadata == nil {
 		r.Metadata = map[string]string{}
 	}

@@ -157,6 +157,7 @@ type Show struct {
 	MaxHoldSeconds          int                     `json:"maxHoldSeconds" doc:"How far a hold can be extended, seconds from its creation" example:"1800"`
 	MaxPlacesPerReservation int                     `json:"maxPlacesPerReservation" doc:"Places in one reservation" example:"5"`
 	MaxPlacesPerCustomer    int                     `json:"maxPlacesPerCustomer,omitempty" doc:"Places of one customer in this show; missing: no limit" example:"10"`
+	OfferSeconds            int                     `json:"offerSeconds" doc:"How long an offer of the waitlist lasts, seconds" example:"900"`
 	SalesStartAt            *time.Time              `json:"salesStartAt,omitempty" doc:"Sales begin; missing: at publication" example:"2026-10-01T10:00:00Z"`
 	SalesEndAt              *time.Time              `json:"salesEndAt,omitempty" doc:"Sales end; missing: with the show" example:"2026-11-27T18:30:00Z"`
 	SaleOpen                bool                    `json:"saleOpen" doc:"Whether places can be held now" example:"true"`
@@ -177,6 +178,7 @@ func showBody(l *store.ShowListing, staff bool) Show {
 		Status: string(l.StatusAt(l.Now)), SoldOut: l.Availability.Capacity > 0 && l.Availability.Available <= 0, Version: l.Version,
 		Currency: l.Currency, HoldSeconds: l.HoldSeconds, MaxHoldSeconds: l.MaxHoldSeconds,
 		MaxPlacesPerReservation: l.MaxPlacesPerReservation, MaxPlacesPerCustomer: l.MaxPlacesPerCustomer,
+		OfferSeconds: l.OfferSeconds,
 		SalesStartAt: inUTC(l.SalesStartAt), SalesEndAt: inUTC(l.SalesEndAt), SaleOpen: l.OnSale(l.Now) == nil,
 		Prices:       make([]ShowPrice, len(l.PriceList)),
 		Availability: ShowAvailability{l.Availability.Available, l.Availability.Capacity, l.Availability.AsOf.UTC()},
@@ -337,6 +339,7 @@ type createShowInput struct {
 		MaxHoldSeconds          int                     `json:"maxHoldSeconds,omitempty" minimum:"1" maximum:"604800" doc:"How far a hold can be extended, seconds from its creation; not below holdSeconds. Default: 1800, or holdSeconds if that is more" example:"1800"`
 		MaxPlacesPerReservation int                     `json:"maxPlacesPerReservation,omitempty" minimum:"1" maximum:"10000" default:"5" doc:"Places in one reservation" example:"5"`
 		MaxPlacesPerCustomer    int                     `json:"maxPlacesPerCustomer,omitempty" minimum:"1" maximum:"1000000" doc:"Places of one customer in this show; default: no limit" example:"10"`
+		OfferSeconds            int                     `json:"offerSeconds,omitempty" minimum:"1" maximum:"604800" default:"900" doc:"How long an offer of the waitlist lasts, seconds" example:"3600"`
 		SalesStartAt            *time.Time              `json:"salesStartAt,omitempty" doc:"Sales begin; default: at publication" example:"2026-10-01T10:00:00Z"`
 		SalesEndAt              *time.Time              `json:"salesEndAt,omitempty" doc:"Sales end; default: with the show" example:"2026-11-27T18:30:00Z"`
 		Language                string                  `json:"language,omitempty" maxLength:"35" doc:"BCP 47 tag, when it differs from the event's" example:"de"`
@@ -377,6 +380,7 @@ func (a *API) createShow(ctx context.Context, call *Call, in *createShowInput) (
 		StartsAt: b.StartsAt, EndsAt: b.EndsAt, SalesStartAt: b.SalesStartAt, SalesEndAt: b.SalesEndAt, Currency: b.Currency,
 		HoldSeconds: b.HoldSeconds, MaxHoldSeconds: b.MaxHoldSeconds,
 		MaxPlacesPerReservation: b.MaxPlacesPerReservation, MaxPlacesPerCustomer: b.MaxPlacesPerCustomer,
+		OfferSeconds: b.OfferSeconds,
 		Facts: boxoffice.ShowFacts{
 			DoorsAt: b.DoorsAt, Language: b.Language, Format: b.Format, Accessibility: b.Accessibility, Note: b.Note,
 			Cancellation: b.Cancellation, TestMode: b.TestMode, ExternalRef: b.ExternalRef, Metadata: b.Metadata,
@@ -462,6 +466,7 @@ type amendShowInput struct {
 		MaxHoldSeconds          amended[int]                     `json:"maxHoldSeconds,omitzero" minimum:"1" maximum:"604800" doc:"How far a hold can be extended, seconds from its creation" example:"1800"`
 		MaxPlacesPerReservation amended[int]                     `json:"maxPlacesPerReservation,omitzero" minimum:"1" maximum:"10000" doc:"Places in one reservation; holds that exist stay" example:"5"`
 		MaxPlacesPerCustomer    amended[int]                     `json:"maxPlacesPerCustomer,omitzero" minimum:"1" maximum:"1000000" nullable:"true" doc:"Places of one customer in this show; null: no limit" example:"10"`
+		OfferSeconds            amended[int]                     `json:"offerSeconds,omitzero" minimum:"1" maximum:"604800" doc:"How long an offer of the waitlist lasts, seconds; offers that exist stay" example:"3600"`
 		Prices                  amended[[]PriceFields]           `json:"prices,omitzero" minItems:"1" maxItems:"2000" doc:"All prices; they replace those that were"`
 		Queue                   amended[*QueueFields]            `json:"queue,omitzero" doc:"Settings of the waiting room; those that are left out stay"`
 		PlanID                  amended[uuid.UUID]               `json:"planId,omitzero" format:"uuid" doc:"Another version of the hall's plan" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d73"`
@@ -499,7 +504,7 @@ func (a *API) amendShow(ctx context.Context, call *Call, in *amendShowInput) (*c
 		Definition: definition, StartsAt: b.StartsAt.ptr(),
 		EndsAt: orNull(b.EndsAt), SalesStartAt: orNull(b.SalesStartAt), SalesEndAt: orNull(b.SalesEndAt),
 		Currency: b.Currency.ptr(), HoldSeconds: b.HoldSeconds.ptr(), MaxHoldSeconds: b.MaxHoldSeconds.ptr(),
-		MaxPlacesPerReservation: b.MaxPlacesPerReservation.ptr(), PlanID: b.PlanID.ptr(),
+		MaxPlacesPerReservation: b.MaxPlacesPerReservation.ptr(), OfferSeconds: b.OfferSeconds.ptr(), PlanID: b.PlanID.ptr(),
 	}
 	if b.MaxPlacesPerCustomer.given {
 		change.MaxPlacesPerCustomer = &b.MaxPlacesPerCustomer.value // null is 0: no limit

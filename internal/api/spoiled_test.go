@@ -38,6 +38,8 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 	buy := func(seat int) reply { return s.must("POST", "/bookings", buying(take(seat), "sbx_ok")) }
 	drawing := s.drawing()
 	toConfirm, toPay := take(0), s.ask("POST", "/bookings", buying(take(1), "sbx_declined")).text("bookingId")
+	full := fixture.Show(t, s.store, fixture.Options{Seats: 1})
+	s.must("POST", "/reservations", strings.TrimSuffix(held(full.ID, full.Seats[0].Label), "}")+`,"customerId":"c"}`)
 	toCancel, toRefund, toName := buy(2), buy(3), buy(4)
 	refused := s.must("POST", "/bookings/"+s.must("POST", "/bookings", buying(take(6), "sbx_refund_fails")).text("bookingId")+"/refunds", `{}`).text("refundId")
 	if err := s.checkout.SendRefund(t.Context(), uuid.MustParse(refused)); err != nil {
@@ -58,13 +60,13 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		"POST /events": `{"kind":"play","title":"T","genre":"g","language":"en","durationMinutes":1,"ageRating":"0","description":"d","posterUrl":"https://example.org/p","externalRef":"e"}`,
 		"POST /shows": `{"eventId":"` + event + `","planId":"` + plan + `","prices":[{"category":"Front","ticketType":"standard","amount":1},{"category":"Back","amount":1}],
 			"startsAt":"2099-01-01T20:00:00Z","endsAt":"2099-01-01T22:00:00Z","doorsAt":"2099-01-01T19:00:00Z","currency":"EUR","holdSeconds":900,"maxHoldSeconds":1800,"maxPlacesPerReservation":5,
-			"maxPlacesPerCustomer":5,"salesStartAt":"2098-01-01T20:00:00Z","salesEndAt":"2099-01-01T20:00:00Z","language":"en","format":["a"],"accessibility":["b"],"note":"n",
+			"maxPlacesPerCustomer":5,"offerSeconds":900,"salesStartAt":"2098-01-01T20:00:00Z","salesEndAt":"2099-01-01T20:00:00Z","language":"en","format":["a"],"accessibility":["b"],"note":"n",
 			"cancellation":{"untilMinutesBeforeStart":1,"refundPercent":1},"testMode":true,"externalRef":"s","metadata":{"a":"b"},"publish":false}`,
 		"PATCH /venues/{venueId}": `{"name":"N","city":"C","country":"AT","timeZone":"UTC","externalRef":"v2"}`,
 		"PATCH /halls/{hallId}":   `{"name":"N","externalRef":"h2"}`,
 		"PATCH /events/{eventId}": `{"kind":"play","title":"T","genre":"g","language":"en","durationMinutes":1,"ageRating":"0","description":"d","posterUrl":"https://example.org/p","externalRef":"e2","archived":false}`,
 		"PATCH /shows/{showId}": `{"startsAt":"2099-01-01T20:00:00Z","endsAt":"2099-01-01T22:00:00Z","doorsAt":"2099-01-01T19:00:00Z","currency":"EUR","holdSeconds":900,"maxHoldSeconds":1800,"maxPlacesPerReservation":5,
-			"maxPlacesPerCustomer":5,"salesStartAt":"2098-01-01T20:00:00Z","salesEndAt":"2099-01-01T20:00:00Z","prices":[{"category":"Front","ticketType":"standard","amount":1},{"category":"Back","amount":1}],
+			"maxPlacesPerCustomer":5,"offerSeconds":900,"salesStartAt":"2098-01-01T20:00:00Z","salesEndAt":"2099-01-01T20:00:00Z","prices":[{"category":"Front","ticketType":"standard","amount":1},{"category":"Back","amount":1}],
 			"planId":"` + plan + `","language":"en","format":["a"],"accessibility":["b"],"note":"n","cancellation":{"untilMinutesBeforeStart":1,"refundPercent":1},"testMode":true,"externalRef":"s2","metadata":{"a":"b"},
 			"queue":{"mode":"automatic","threshold":1,"ratePerMinute":1,"admissionSeconds":1,"sessionSeconds":1,"returnSeconds":0,"sizeMax":0,"beacon":"b"}}`,
 		"PATCH /shows/{showId}/areas/{areaId}":       `{"capacity":2}`,
@@ -73,6 +75,7 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		"POST /shows/{showId}/seats/unblock":         `{"seats":[{"label":"Stalls-A-1"}]}`,
 		"POST /reservations":                         `{"showId":"` + onSale + `","seats":[{"label":"Stalls-A-1","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":false}],"ttlSeconds":60,"metadata":{"a":"b"},"customerId":"c"}`,
 		"PATCH /reservations/{reservationId}":        `{"add":{"seats":[{"label":"Stalls-A-3","ticketType":"standard"}],"areas":[{"areaId":"` + floor + `","ticketType":"standard","quantity":1,"allowPartial":true}]},"remove":{"seats":[{"label":"Stalls-A-2"}]}}`,
+		"POST /shows/{showId}/waitlist":              `{"partySize":1,"categories":["Front"],"buyer":` + ada + `,"customerId":"w"}`,
 		"POST /bookings":                             `{"reservationId":"` + take(5) + `","buyer":` + ada + `,"holders":["A"],"payment":{"method":"card","token":"sbx_ok","gateway":"sandbox"},"returnUrl":"https://example.org/"}`,
 		"POST /bookings/{bookingId}/pay":             `{"payment":{"method":"card","token":"sbx_ok","gateway":"sandbox"},"returnUrl":"https://example.org/"}`,
 		"POST /reservations/{reservationId}/confirm": `{"paymentMethod":"cash","paymentReference":"r","buyer":` + ada + `,"holders":["A"]}`,
@@ -113,6 +116,9 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 			"buyer.name": {" ", "a\nb"}, "buyer.email": {"ada", "Ada <ada@example.org>", "a@b c"}, "buyer.locale": {"x_!"}, "payment.method": {"cowries"},
 			"returnUrl": {"javascript:alert(1)", "ftp://example.org", "//example.org"}, "holders": {[]any{"A", "B"}, []any{"a\nb"}},
 		},
+		"POST /shows/{showId}/waitlist": {
+			"partySize": {2.0, 10001.0}, "categories": {[]any{"Nope"}, []any{"Front", "Front"}, []any{"a\nb"}}, "buyer.email": {"ada"},
+		},
 		"POST /bookings/{bookingId}/pay":             {"payment.method": {"cowries"}, "returnUrl": {"javascript:alert(1)"}},
 		"POST /reservations/{reservationId}/confirm": {"buyer.email": {"ada"}, "holders": {[]any{"A", "B"}}, "paymentReference": {"", "  "}},
 		"POST /bookings/{bookingId}/cancel":          {"ticketIds": {[]any{uuid.NewString()}}},
@@ -127,6 +133,7 @@ func TestEveryFieldWrongInTurnIsNamed(t *testing.T) {
 		for _, own := range []struct{ template, name, id string }{
 			{"/shows/{showId}/queue/draw", "{showId}", drawing}, {"/reservations/{reservationId}/confirm", "{reservationId}", toConfirm}, {"/bookings/{bookingId}/pay", "{bookingId}", toPay},
 			{"/bookings/{bookingId}/cancel", "{bookingId}", toCancel.text("bookingId")}, {"/bookings/{bookingId}/refunds", "{bookingId}", toRefund.text("bookingId")},
+			{"/shows/{showId}/waitlist", "{showId}", full.ID.String()},
 			{"/tickets/{ticketId}", "{ticketId}", ticketID(toName, 0)}, {"/refunds/{refundId}/retry", "{refundId}", refused},
 		} {
 			if own.template == template {

@@ -231,7 +231,7 @@ func (a *API) printTickets(ctx context.Context, call *Call, in *printTicketsInpu
 		return nil, err
 	}
 	v.Tickets = part
-	occasion, err := a.opts.Checkout.Occasion(ctx, v)
+	occasion, err := a.opts.Checkout.Occasion(ctx, v.OrganisationID, v.ShowID)
 	if err != nil {
 		return nil, err
 	}

@@ -392,6 +392,7 @@ func (b *batch) consume(k *Booking, r *Reservation, t taking, reason Reason) {
 	}
 	b.changeReservation(r)
 	r.Status, r.ClosedAt, r.CloseReason = ReservationConsumed, b.Now, reason
+	b.endOffer(r)
 	c := b.reservationChange(r, ReservationConsume, before, reason, r.Seats)
 	if held {
 		c.moveUnits(r.Areas, -1)

@@ -36,6 +36,9 @@ const (
 	TicketUsedChange       ChangeType = "ticket.used"
 	TicketVoidChange       ChangeType = "ticket.void"
 
+	WaitlistJoined     ChangeType = "waitlist.joined" // offers and what becomes of them are told of their reservations
+	WaitlistLeftChange ChangeType = "waitlist.left"
+
 	ShowPublished       ChangeType = "show.published"
 	ShowPausedChange    ChangeType = "show.paused"
 	ShowResumed         ChangeType = "show.resumed"
@@ -56,7 +59,8 @@ const (
 	ReasonPaymentFailed Reason = "payment_failed" // the time that paying took is taken back
 	ReasonLatePayment   Reason = "late_payment"   // the money came after the hold's end
 	ReasonShowCancelled Reason = "show_cancelled"
-	ReasonGateway       Reason = "gateway" // the payment gateway said so
+	ReasonGateway       Reason = "gateway"  // the payment gateway said so
+	ReasonWaitlist      Reason = "waitlist" // offered to somebody who had waited for it
 )
 
 // Change is one entry of a show's log.

@@ -88,7 +88,16 @@ type State struct {
 	EverHeld     bool                   // the show had a hold before
 	Bookings     map[uuid.UUID]*Booking // named, and those of every reservation here that has one; whole, or of those that only [CheckIn]s name the head and their tickets
 	Admissions   map[int64]*Admission   // named by passes; their last holds are among Reservations
-	Scans        map[uuid.UUID]*Scan    // named, and those that first admitted a ticket here that somebody checks in
+	// Waiting counts the entries of the show's waitlist that wait.
+	Waiting int
+	// Waitlist has the entries that are named, that belong to reservations here
+	// or to customers who join; and, when Offering, the earliest of each sort
+	// (party, categories) that wait, as many as could be served.
+	Waitlist map[uuid.UUID]*WaitlistEntry
+	// Offering: the waitlist goes first in this batch. All that is free is among
+	// Seats and Reservations.
+	Offering bool
+	Scans    map[uuid.UUID]*Scan // named, and those that first admitted a ticket here that somebody checks in
 }
 
 // KeyID is an idempotency key with its owner.
@@ -145,8 +154,10 @@ type Receipt struct {
 	Version       int64        `json:"v"`
 	ReservationID uuid.UUID    `json:"r,omitzero"`
 	Reservation   *Reservation `json:"h,omitempty"` // as the command left it
-	ID            uuid.UUID    `json:"id,omitzero"` // of the block
-	Count         int          `json:"n,omitempty"` // seats unblocked, holds closed
+	ID            uuid.UUID    `json:"id,omitzero"` // of the block, of the entry of the waitlist
+	Count         int          `json:"n,omitempty"` // seats unblocked, holds closed; who waits, with the one who joined
+	Why           string       `json:"w,omitempty"` // who joined has no place
+	Free          int          `json:"f,omitempty"` // places that there were
 	BookingID     uuid.UUID    `json:"b,omitzero"`
 	PaymentID     uuid.UUID    `json:"p,omitzero"`   // of a cancellation: the one that is under way still
 	Booking       string       `json:"bs,omitempty"` // the booking's status after the command
@@ -179,7 +190,11 @@ type Changes struct {
 	Payments     []*Payment
 	Refunds      []*Refund
 	Tickets      []*Ticket
-	Scans        []*Scan // new, and those that a later upload proved wrong
+	Scans        []*Scan          // new, and those that a later upload proved wrong
+	Entries      []*WaitlistEntry // new rows or changed ones, those that are over first
+	Waiters      []WaitlistBuyer
+	Waiting      int           // entries that wait
+	Look         *WaitlistLook // nil: nothing was free, or nobody waits
 	Admissions   []*Admission
 	Tasks        []Task
 	Hurried      []uuid.UUID // payments whose gateway should be asked at once
@@ -211,6 +226,9 @@ type batch struct {
 	due   []*Reservation // what was overdue when first asked, the oldest first
 	asked bool
 	ends  map[int64]bool
+
+	freed bool             // places may be free that the waitlist was not asked about
+	queue []*WaitlistEntry // of those who wait
 
 	added     map[int32]bool     // seats that moves to other plans
 	gone      map[int32]*SeatRow // brought and took away
@@ -246,9 +264,19 @@ func Decide(st State, cmds []Command) ([]Outcome, *Changes) {
 	if b.Receipts == nil {
 		b.Receipts = map[KeyID]Remembered{}
 	}
+	if b.Waitlist == nil {
+		b.Waitlist = map[uuid.UUID]*WaitlistEntry{}
+	}
+	b.freed = b.Offering
 	outcomes := make([]Outcome, len(cmds))
 	for i := range cmds {
 		outcomes[i] = b.run(&cmds[i])
+	}
+	switch {
+	case b.freed && b.Offering:
+		b.serve()
+	case b.freed && b.Waiting > 0:
+		b.task(Task{Kind: TaskOffer}) // nobody could know before
 	}
 	b.collect()
 	return outcomes, &b.did
@@ -265,6 +293,9 @@ func (b *batch) run(cmd *Command) Outcome {
 	}
 	if b.Terms == nil || cmd.Actor.foreign(b.Terms) {
 		return Outcome{Err: Refuse(CodeNotFound, "There is no such show.")}
+	}
+	if b.freed && b.Offering && takes(cmd.Do) {
+		b.serve()
 	}
 	b.cmd, b.n, b.out = cmd, 0, Receipt{At: b.Now}
 	if err := cmd.Do.decide(b); err != nil {
@@ -314,6 +345,7 @@ func (b *batch) reason() Reason {
 // redefine gives the show new terms.
 func (b *batch) redefine(next *Terms) {
 	next.Definition++
+	b.freed = true // sales may have begun again, limits risen, a plan have brought places
 	b.Terms = next
 	b.did.Terms = next
 }
@@ -375,6 +407,11 @@ func (b *batch) changeReservation(r *Reservation) {
 // collect puts the rows that changed in order, so that every batch writes them
 // in the same one.
 func (b *batch) collect() {
+	b.did.Waiting = b.Waiting
+	// One customer has one entry that is not over: the old one ends first.
+	slices.SortStableFunc(b.did.Entries, func(x, y *WaitlistEntry) int {
+		return cmp.Or(y.ClosedAt.Compare(x.ClosedAt), cmp.Compare(x.No, y.No))
+	})
 	slices.SortFunc(b.did.Seats, func(x, y *SeatRow) int { return cmp.Compare(x.No, y.No) })
 	for _, s := range b.did.Seats {
 		if s.was != uuid.Nil && s.ReservationID != uuid.Nil && s.was != s.ReservationID {

@@ -62,6 +62,23 @@
 //	  │                   │ cancelled, given back at the gateway
 //	  └───────▶ void ◀────┘    void wins over used
 //
+// # An entry of a show's waitlist
+//
+//	waiting ──offer──▶ offered ──bought────────▶ accepted
+//	   │                  │  let go  ──────────▶ declined
+//	   │                  └──time over──▶ lapsed ──▶ accepted only by a late payment
+//	   └──leave──▶ left
+//
+// An entry has one offer, which is a reservation like any other: it is spent,
+// whatever becomes of what was bought, and who let it go may join again, behind
+// the others. What an offer gives back is offered to the next. closed is
+// derived: the entry waits, and the show sells no more.
+//
+// Places that become free while somebody waits go to the waitlist first, the
+// earliest entry first, in the batch that frees them: nobody else can have them
+// in between. Who cannot be served with what there is is passed over, and what
+// nobody who waits can use is on sale to everybody.
+//
 // # A show
 //
 //	draft ──publish──▶ on_sale ◀──resume── paused

@@ -58,6 +58,8 @@ const (
 	CodeShowNotOnSale         Code = "SHOW_NOT_ON_SALE"
 	CodeCapacityInUse         Code = "CAPACITY_IN_USE"
 	CodePlanInUse             Code = "PLAN_IN_USE"
+	CodePlacesAvailable       Code = "PLACES_AVAILABLE"
+	CodeOnWaitlist            Code = "ALREADY_ON_WAITLIST"
 	CodeConflict              Code = "CONFLICT"
 	CodeQueueTokenRequired    Code = "QUEUE_TOKEN_REQUIRED"
 	CodeQueueTokenExpired     Code = "QUEUE_TOKEN_EXPIRED"
@@ -107,6 +109,8 @@ var Codes = []CodeInfo{
 	{CodeShowNotOnSale, ClassConflict, "The show is not on sale", "The show is a draft, paused, cancelled or ended, or it is outside its sale window.", "Show the reason; salesStartAt says when to come back.", []string{"reason", "salesStartAt"}},
 	{CodeCapacityInUse, ClassConflict, "The capacity is in use", "The new capacity is lower than what is held and booked.", "Choose a capacity of at least inUse.", []string{"inUse"}},
 	{CodePlanInUse, ClassConflict, "Seats in use would vanish", "The new plan lacks a seat that is held, booked or blocked.", "Keep those seats in the plan.", []string{"seats"}},
+	{CodePlacesAvailable, ClassConflict, "The show is not sold out for this party", "Somebody wants to wait for places that are free.", "Hold them with POST /reservations.", []string{"available"}},
+	{CodeOnWaitlist, ClassConflict, "The customer is on this waitlist already", "The customer has an entry of the show's waitlist that waits, or has an offer.", "Read the entry that waitlistEntryId names; to wait for something else, leave it first.", []string{"waitlistEntryId"}},
 	{CodeConflict, ClassConflict, "The state of things forbids it", "Another thing has the same externalRef, or the show's state does not allow the change.", "detail says what stands in the way.", nil},
 	{CodeQueueTokenRequired, ClassDenied, "The waiting room is open", "So many people want to buy that they take turns, and the request has no X-Queue-Token.", "Join the queue at queueUrl.", []string{"queueUrl"}},
 	{CodeQueueTokenExpired, ClassDenied, "The turn is over", "The queue token was not used in time, or its session is over.", "Join the queue again, at queueUrl: who missed a turn may come back once.", []string{"queueUrl"}},
@@ -189,6 +193,8 @@ type Facts struct {
 	MaxExpiresAt       *time.Time  `json:"maxExpiresAt,omitempty" doc:"The latest end this hold can have" example:"2026-11-27T20:30:00Z"`
 	Reason             string      `json:"reason,omitempty" doc:"Why the show is not on sale: draft, paused, cancelled, ended, before_sales, after_sales" example:"before_sales"`
 	SalesStartAt       *time.Time  `json:"salesStartAt,omitempty" doc:"When sales begin" example:"2026-12-01T10:00:00Z"`
+	Available          *int        `json:"available,omitempty" doc:"With PLACES_AVAILABLE: places of the wanted categories that are free" example:"3"`
+	WaitlistEntryID    *uuid.UUID  `json:"waitlistEntryId,omitempty" doc:"The customer's entry of the waitlist" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d67"`
 	InUse              *int        `json:"inUse,omitempty" doc:"Units held and booked" example:"40"`
 	Seats              []SeatRef   `json:"seats,omitempty" doc:"Seats in use that would vanish"`
 	QueueURL           string      `json:"queueUrl,omitempty" format:"uri-reference" doc:"With QUEUE_TOKEN_…: where to join the queue, by POST" example:"/api/v1/shows/0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60/queue"`

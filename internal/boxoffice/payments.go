@@ -586,6 +586,7 @@ const (
 	TaskMail       TaskKind = "mail"        // tell the buyer
 	TaskCancelShow TaskKind = "cancel_show" // give everybody their money back
 	TaskEvent      TaskKind = "event"       // see to it that a gateway's webhook has its effect
+	TaskOffer      TaskKind = "offer"       // offer what is free to those who wait for it
 )
 
 // The kinds of mail.
@@ -595,6 +596,7 @@ const (
 	MailCancellation = "cancellation"
 	MailRefund       = "refund"
 	MailReminder     = "reminder"
+	MailOffer        = "offer" // of the waitlist
 )
 
 // Task is work that follows from a batch, put on the queue in its transaction:
@@ -609,6 +611,8 @@ type Task struct {
 	Gateway   string    // of the event
 	Event     string    // the gateway's id of it
 	At        time.Time // zero: at once
+
+	WaitlistEntryID uuid.UUID // whom an offer is made
 }
 
 func (b *batch) task(t Task) { b.did.Tasks = append(b.did.Tasks, t) }

@@ -309,6 +309,7 @@ func (b *batch) giveBack(back items) {
 		a := b.Areas[l.No]
 		b.changeArea(a)
 		a.Held -= l.Quantity
+		b.freed = true
 	}
 }
 
@@ -332,6 +333,7 @@ func mergeAreas(have, more []AreaLine) []AreaLine {
 
 // free gives a held seat back: to everybody, or to its block.
 func (b *batch) free(row *SeatRow) {
+	b.freed = true
 	b.changeSeat(row)
 	row.State = 'a'
 	if row.BlockID != uuid.Nil {

@@ -1,6 +1,13 @@
 package boxoffice
 
-import "github.com/google/uuid"
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+)
 
 // SeatKind says whom a seat is made for.
 type SeatKind string
@@ -115,6 +122,7 @@ type PlanIndex struct {
 	byNo    []int32 // seat number → position + 1; 0: not in this plan
 	byID    map[uuid.UUID]int32
 	byLabel map[string]int32
+	beside  func() []int32
 }
 
 // Index builds the index of p, which must not change afterwards.
@@ -128,7 +136,66 @@ func (p *Plan) Index() *PlanIndex {
 		x.byID[s.ID] = int32(i)
 		x.byLabel[s.Label] = int32(i)
 	}
+	x.beside = sync.OnceValue(p.neighbours)
 	return x
+}
+
+// Beside returns the position of the seat next to the one at a position, going
+// one way along its row; -1 at the row's end and at an aisle.
+func (x *PlanIndex) Beside(at int32) int32 { return x.beside()[at] }
+
+// neighbours finds for each seat the next one of its row: by where they stand,
+// or, when the document does not say, by its order; never by their numbers,
+// which in some houses go 1, 3, 5. A gap of twice the row's usual is an aisle.
+func (p *Plan) neighbours() []int32 {
+	next := make([]int32, len(p.Seats))
+	rows := map[[2]string][]int32{}
+	for i := range p.Seats {
+		next[i] = -1
+		name := [2]string{p.Seats[i].Section, p.Seats[i].Row}
+		rows[name] = append(rows[name], int32(i))
+	}
+	for _, row := range rows {
+		if slices.ContainsFunc(row, func(i int32) bool { return !p.Seats[i].Placed }) {
+			for n := range len(row) - 1 {
+				next[row[n]] = row[n+1]
+			}
+			continue
+		}
+		// A row may run along either axis, and be bent.
+		x := func(i int32) float64 { return p.Seats[i].X }
+		y := func(i int32) float64 { return p.Seats[i].Y }
+		along := x
+		if spread(row, y) > spread(row, x) {
+			along = y
+		}
+		slices.SortStableFunc(row, func(i, j int32) int { return cmp.Compare(along(i), along(j)) })
+		gaps := make([]float64, len(row)-1)
+		for n := range gaps {
+			gaps[n] = math.Hypot(x(row[n+1])-x(row[n]), y(row[n+1])-y(row[n]))
+		}
+		for usual := median(gaps); len(gaps) > 0; gaps = gaps[:len(gaps)-1] {
+			if n := len(gaps) - 1; gaps[n] < 2*usual {
+				next[row[n]] = row[n+1]
+			}
+		}
+	}
+	return next
+}
+
+func spread(row []int32, of func(int32) float64) float64 {
+	least, most := of(row[0]), of(row[0])
+	for _, i := range row {
+		least, most = min(least, of(i)), max(most, of(i))
+	}
+	return most - least
+}
+
+func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(list))[len(list)/2]
 }
 
 // Seat returns the seat with the given number, or nil. A nil index has none.

@@ -61,6 +61,7 @@ type Reservation struct {
 	Seats           []SeatLine        `json:"l,omitempty"` // sorted by number
 	Areas           []AreaLine        `json:"a,omitempty"` // sorted by number, ticket type, price
 	Metadata        map[string]string `json:"-"`
+	WaitlistEntryID uuid.UUID         `json:"-"` // zero: not an offer
 
 	dirty bool
 }
@@ -260,11 +261,14 @@ func (c *ExtendReservation) decide(b *batch) *Error {
 		return err
 	}
 	until := b.Now.Add(time.Duration(r.HoldSeconds) * time.Second)
+	own := cmp.Or(r.OwnEnd, r.ExpiresAt)
 	last := r.CreatedAt.Add(time.Duration(max(b.Terms.MaxHoldSeconds, r.HoldSeconds)) * time.Second)
+	if r.WaitlistEntryID != uuid.Nil && !b.cmd.Actor.Staff {
+		last = own // others wait for it
+	}
 	if until.After(last) {
 		until = last
 	}
-	own := cmp.Or(r.OwnEnd, r.ExpiresAt)
 	if !until.After(own) {
 		if own.Before(last) { // it was placed or extended in this very instant
 			b.answer(r)
@@ -426,6 +430,7 @@ func (b *batch) close(r *Reservation, to ReservationStatus, reason Reason) {
 		typ = ReservationExpire
 	}
 	b.logReservation(r, typ, before, reason, items{}, back)
+	b.endOffer(r)
 	if r.BookingID != uuid.Nil {
 		b.left(r, to, reason)
 	}

@@ -44,6 +44,14 @@ import (
 //	policy 50 60                            until 60 minutes before the start half goes back
 //	tasks mail confirmation k1; settle 15s  the tasks of the batch; or tasks nothing
 //
+// The waitlist: w501 is an entry, r501 the reservation that it is offered.
+//
+//	anna join w501 2 [box,stalls]           two places, best in the box
+//	anna leave w501
+//	staff offer                             serve the waitlist
+//	entry w501 waiting too_few_left 1       the entry's state; why, and how many there were
+//	entry w501 offered A1 A2 until 10m
+//
 // Whoever is called staff… has the scope reservations:staff. A word key=k
 // gives a command an idempotency key.
 type script struct {
@@ -134,6 +142,11 @@ func (s *script) line(line string) {
 		}
 		if got != want {
 			s.t.Errorf("at %s hold %s is %s\n     want %s", since(s.now), name, got, want)
+		}
+	case "entry":
+		name, want := split(rest, " ")
+		if got := s.entryText(name); got != want {
+			s.t.Errorf("at %s entry %s is %s\n     want %s", since(s.now), name, got, want)
 		}
 	case "policy":
 		w := words(rest)
@@ -248,6 +261,17 @@ func command(actor string, w []string) Command {
 		cmd.Do = &ReleaseReservation{id(w[0])}
 	case "expire":
 		cmd.Do = &ExpireReservations{Limit: atoi(w[0]), Reason: ReasonSwept}
+	case "join":
+		do := &JoinWaitlist{ID: id(w[0]), CustomerID: actor, PartySize: atoi(w[1]), Buyer: &Buyer{Name: actor}}
+		if len(w) > 2 {
+			do.Categories = list(w[2])
+		}
+		nameOffer(w[0])
+		cmd.Do = do
+	case "leave":
+		cmd.Do = &LeaveWaitlist{id(w[0])}
+	case "offer":
+		cmd.Do = &OfferWaitlist{}
 	case "block":
 		do := &BlockSeats{ID: id(w[0]), Reason: "camera"}
 		do.Seats, _, _ = wants(w[1:])
@@ -384,6 +408,8 @@ func amendment(opts map[string]string) *AmendShow {
 			do.HoldSeconds = number(value)
 		case "maxHold":
 			do.MaxHoldSeconds = number(value)
+		case "offer":
+			do.OfferSeconds = number(value)
 		case "places":
 			do.MaxPlacesPerReservation = number(value)
 		case "perCustomer":
@@ -459,6 +485,12 @@ func outcomeText(o Outcome) string {
 				say("%s=%d", n.name, *n.fact)
 			}
 		}
+		if f.Available != nil {
+			say("available=%d", *f.Available)
+		}
+		if f.WaitlistEntryID != nil {
+			say("%s", nameOf(*f.WaitlistEntryID))
+		}
 		if f.OwnReservationID != nil {
 			say("own=%s", nameOf(*f.OwnReservationID))
 		}
@@ -515,6 +547,9 @@ func outcomeText(o Outcome) string {
 	}
 	if r.Count > 0 {
 		say("%d", r.Count)
+	}
+	if r.Why != "" {
+		say("%s %d", r.Why, r.Free)
 	}
 	if r.BookingID != uuid.Nil {
 		say("%s", nameOf(r.BookingID))
@@ -577,11 +612,38 @@ func bookingText(k *Booking) string {
 	return strings.Join(w, " ")
 }
 
+// entryText is an entry as a reader sees it.
+func (s *script) entryText(name string) string {
+	e, ok := s.waitlist[id(name)]
+	if !ok {
+		return "nowhere"
+	}
+	r := s.reservations[e.ReservationID]
+	status := e.StatusAt(s.now, r.ExpiresAt, s.terms)
+	text := string(status)
+	switch status {
+	case WaitlistWaiting:
+		why, found := e.Why(s.terms, s.now, s.look, s.places(s.now)[e.CustomerID])
+		text += fmt.Sprintf(" %s %d", why, found)
+	case WaitlistOffered:
+		for _, l := range r.Seats {
+			text += " " + seatNames[l.No]
+		}
+		for _, l := range r.Areas {
+			text += fmt.Sprintf(" %s*%d", areaNames[l.No], l.Quantity)
+		}
+		text += " until " + since(r.ExpiresAt)
+	}
+	return text
+}
+
 func tasksText(did *Changes) string {
 	var w []string
 	for _, t := range did.Tasks {
 		text := string(t.Kind)
 		switch {
+		case t.Kind == TaskMail && t.WaitlistEntryID != uuid.Nil:
+			text += " " + t.Mail + " " + nameOf(t.WaitlistEntryID)
 		case t.Kind == TaskMail:
 			text += " " + t.Mail + " " + nameOf(t.BookingID)
 			if t.Mail == MailCancellation {

@@ -124,6 +124,7 @@ func (c *UnblockSeats) decide(b *batch) *Error {
 		return nil
 	}
 	nos := make([]int32, 0, len(rows))
+	b.freed = true
 	for _, row := range rows {
 		b.changeSeat(row)
 		row.State, row.BlockID = 'a', uuid.Nil
@@ -160,6 +161,7 @@ func (c *SetAreaCapacity) decide(b *batch) *Error {
 			b.close(o, ReservationExpired, ReasonExpired)
 		}
 	}
+	b.freed = b.freed || c.Capacity > a.Capacity
 	was := a.Capacity
 	b.changeArea(a)
 	a.Capacity = c.Capacity

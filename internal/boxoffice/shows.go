@@ -55,6 +55,7 @@ type Terms struct {
 	MaxHoldSeconds          int    // HoldSeconds…[MaxHoldSecondsMax]
 	MaxPlacesPerReservation int    // 1…[PlacesMax]
 	MaxPlacesPerCustomer    int    // 0: no limit
+	OfferSeconds            int    // 1…[OfferSecondsMax]: how long who waited has to buy
 	Prices                  map[PriceKey]int64
 	Plan                    *PlanIndex // nil for a stock without a hall
 	// Cancellation is a fact of the show that a rule does read; nil: buyers may
@@ -173,6 +174,7 @@ type AmendShow struct {
 	MaxHoldSeconds          *int
 	MaxPlacesPerReservation *int
 	MaxPlacesPerCustomer    *int // 0: no limit
+	OfferSeconds            *int
 	Prices                  map[PriceKey]int64
 	Plan                    *PlanIndex // to move to
 	Queue                   *QueueChange
@@ -199,6 +201,7 @@ func (c *AmendShow) decide(b *batch) *Error {
 	set(&next.MaxHoldSeconds, c.MaxHoldSeconds)
 	set(&next.MaxPlacesPerReservation, c.MaxPlacesPerReservation)
 	set(&next.MaxPlacesPerCustomer, c.MaxPlacesPerCustomer)
+	set(&next.OfferSeconds, c.OfferSeconds)
 	if c.Currency != nil && *c.Currency != next.Currency {
 		if b.EverHeld {
 			return Refuse(CodeConflict, "The currency is fixed after the first hold.")

@@ -87,6 +87,7 @@ func (b *batch) void(k *Booking, r *Reservation, tickets []*Ticket, reason Reaso
 		if a := b.Areas[t.AreaNo]; a != nil {
 			b.changeArea(a)
 			a.Booked--
+			b.freed = true
 			back = append(back, AreaLine{No: t.AreaNo, Quantity: 1})
 		}
 	}

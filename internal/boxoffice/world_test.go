@@ -19,6 +19,9 @@ var noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 
 // id makes an id that reads as its name; nameOf reads it.
 func id(name string) (u uuid.UUID) {
+	if offer, ok := offers.Load(name); ok {
+		return offer.(uuid.UUID)
+	}
 	copy(u[:], name)
 	return u
 }
@@ -116,6 +119,9 @@ type database struct {
 	tickets      map[uuid.UUID]Ticket
 	scans        map[uuid.UUID]Scan
 	people       map[uuid.UUID]People
+	waitlist     map[uuid.UUID]WaitlistEntry
+	waiters      map[uuid.UUID]WaitlistBuyer
+	look         *WaitlistLook
 	log          []Change
 	foreign      map[int32]bool // rows that somebody outside the lanes has locked
 
@@ -145,12 +151,13 @@ func newDatabase(t tester) *database {
 		t: t,
 		terms: &Terms{
 			ShowID: id("show"), Definition: 1, Status: ShowOnSale, StartsAt: noon.Add(8 * time.Hour), Currency: "EUR",
-			HoldSeconds: 900, MaxHoldSeconds: 1800, MaxPlacesPerReservation: 5, Prices: prices(), Plan: hallPlan.PlanIndex,
+			HoldSeconds: 900, MaxHoldSeconds: 1800, OfferSeconds: 600, MaxPlacesPerReservation: 5, Prices: prices(), Plan: hallPlan.PlanIndex,
 		},
 		seats: map[int32]SeatRow{}, areas: map[int32]AreaRow{}, reservations: map[uuid.UUID]Reservation{},
 		blocks: map[uuid.UUID]NewBlock{}, receipts: map[KeyID]savedReceipt{}, foreign: map[int32]bool{},
 		bookings: map[uuid.UUID]Booking{}, payments: map[uuid.UUID]Payment{}, refunds: map[uuid.UUID]Refund{},
 		tickets: map[uuid.UUID]Ticket{}, scans: map[uuid.UUID]Scan{}, people: map[uuid.UUID]People{},
+		waitlist: map[uuid.UUID]WaitlistEntry{}, waiters: map[uuid.UUID]WaitlistBuyer{},
 		seen: map[int32]byte{}, seenUnits: map[int32]int{}, seenBooked: map[int32]int{}, told: map[uuid.UUID]string{},
 	}
 	for _, s := range hallPlan.Seats {
@@ -210,7 +217,7 @@ func (d *database) decide(now time.Time, cmds ...Command) ([]Outcome, *Changes) 
 	d.t.Helper()
 	st := d.load(now, cmds)
 	outcomes, did := Decide(st, cmds)
-	if !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err == nil && !o.Replayed }) {
+	if !st.Offering && !slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Err == nil && !o.Replayed }) {
 		d.unchanged(did)
 	}
 	d.save(now, did)
@@ -283,6 +290,7 @@ func (d *database) load(now time.Time, cmds []Command) State {
 	}
 	var named, bookings, scans []uuid.UUID
 	units, expire, all := map[int32]int{}, 0, false
+	frees, joins, entries := false, map[string]bool{}, map[uuid.UUID]bool{}
 	late := func(reservation, booking uuid.UUID) {
 		named, bookings = append(named, reservation), append(bookings, booking)
 		r := d.reservations[reservation]
@@ -311,11 +319,19 @@ func (d *database) load(now time.Time, cmds []Command) State {
 				units[a.No] += a.Quantity
 			}
 			named = append(named, do.ID)
+			frees = frees || len(do.RemoveSeats)+len(do.RemoveAreas) > 0
 		case *ExtendReservation:
 			named = append(named, do.ID)
 		case *ReleaseReservation:
-			named = append(named, do.ID)
+			named, frees = append(named, do.ID), true
+		case *JoinWaitlist:
+			joins[do.CustomerID] = true
+		case *LeaveWaitlist:
+			entries[do.ID], frees = true, true
+		case *OfferWaitlist, *SetShowStatus:
+			frees = true
 		case *ExpireReservations:
+			frees = true
 			expire = 1e9 // not only do.Limit, so that two in a batch find what two batches would
 		case *BeginPayment:
 			named = append(named, do.ReservationID)
@@ -323,9 +339,12 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			named = append(named, do.ReservationID)
 		case *SettlePayment:
 			late(do.ReservationID, do.BookingID)
+			frees = true
 		case *RecordRefund:
 			late(do.ReservationID, do.BookingID)
+			frees = true
 		case *CancelBooking:
+			frees = true
 			named, bookings = append(named, do.ReservationID), append(bookings, do.BookingID)
 		case *SettleRefund:
 			bookings = append(bookings, do.BookingID)
@@ -340,6 +359,7 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			want(do.Seats)
 		case *UnblockSeats:
 			want(do.Seats)
+			frees = true
 			if b, ok := d.blocks[do.BlockID]; ok {
 				st.Blocks[do.BlockID] = true
 				for _, no := range b.SeatNos {
@@ -348,7 +368,9 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			}
 		case *SetAreaCapacity:
 			units[do.AreaNo] += 1e9
+			frees = true
 		case *AmendShow:
+			frees = true
 			all = all || do.Plan != nil
 		}
 	}
@@ -375,6 +397,32 @@ func (d *database) load(now time.Time, cmds []Command) State {
 		})
 		named = append(named, due[:min(len(due), short)]...)
 	}
+	for _, e := range d.waitlist {
+		if e.Status == WaitlistWaiting {
+			st.Waiting++
+		}
+	}
+	overdue := func(id uuid.UUID) bool { r, ok := d.reservations[id]; return ok && r.Overdue(now) }
+	if len(joins) > 0 || st.Waiting > 0 && (frees || slices.ContainsFunc(named, overdue)) {
+		st.Offering = true
+		for no, row := range d.seats {
+			if row.State == 'a' && st.Seats[no] == nil {
+				st.Seats[no] = &row
+				locked[no] = !d.foreign[no]
+			}
+		}
+		named = append(named, d.due(now, everything)...)
+	}
+	st.Waitlist = map[uuid.UUID]*WaitlistEntry{}
+	for id, e := range d.waitlist {
+		live := e.Status == WaitlistWaiting || e.Status == WaitlistOffered
+		if entries[id] || live && joins[e.CustomerID] || st.Offering && e.Status == WaitlistWaiting {
+			st.Waitlist[id] = &e
+			if e.Status == WaitlistOffered {
+				named = append(named, e.ReservationID)
+			}
+		}
+	}
 	for _, id := range named {
 		r, ok := d.reservations[id]
 		if !ok || st.Reservations[id] != nil {
@@ -382,6 +430,9 @@ func (d *database) load(now time.Time, cmds []Command) State {
 		}
 		st.Reservations[id] = &r
 		bookings = append(bookings, r.BookingID)
+		if e, ok := d.waitlist[r.WaitlistEntryID]; ok && st.Waitlist[e.ID] == nil {
+			st.Waitlist[e.ID] = &e
+		}
 		for _, s := range r.Seats {
 			if row, ok := d.seats[s.No]; ok && st.Seats[s.No] == nil {
 				st.Seats[s.No] = &row
@@ -534,6 +585,7 @@ func (d *database) save(now time.Time, did *Changes) {
 		write(r, nil)
 	}
 	d.saveBookings(did, fail)
+	d.saveWaitlist(did, fail)
 	for _, b := range did.Blocks {
 		d.blocks[b.ID] = b
 	}
@@ -657,6 +709,7 @@ func (d *database) check(did *Changes) {
 		}
 	}
 	d.checkMoney()
+	d.checkWaitlist(did)
 }
 
 func (d *database) must(err error) {

@@ -4,25 +4,27 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/tickets"
 )
 
-// Occasion is what a booking is for, as people say it.
+// Occasion is what people come for, as they say it.
 type Occasion struct {
 	Event string
 	Show  store.ShowListing
 	Zone  *time.Location // of the show; UTC when its name is not known here
 }
 
-// Occasion reads what a booking is for.
-func (c *Checkout) Occasion(ctx context.Context, v *store.BookingView) (*Occasion, error) {
-	show, err := c.store.ReadShow(ctx, v.ShowID, v.OrganisationID, true)
+// Occasion reads what people come to a show of an organisation for.
+func (c *Checkout) Occasion(ctx context.Context, organisation, id uuid.UUID) (*Occasion, error) {
+	show, err := c.store.ReadShow(ctx, id, organisation, true)
 	if err != nil {
 		return nil, err
 	}
-	event, err := c.store.ReadEvent(ctx, show.EventID, store.EventFilter{Organisation: v.OrganisationID, Drafts: true, ShowsMax: 1})
+	event, err := c.store.ReadEvent(ctx, show.EventID, store.EventFilter{Organisation: organisation, Drafts: true, ShowsMax: 1})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func mails(s *setup) { s.mails = true }
 // post fails the test unless just so many mails of each kind were written.
 func (h *house) posted(want map[string]int) {
 	h.t.Helper()
-	for _, kind := range []string{boxoffice.MailConfirmation, boxoffice.MailExpiry, boxoffice.MailCancellation, boxoffice.MailRefund, boxoffice.MailReminder} {
+	for _, kind := range []string{boxoffice.MailConfirmation, boxoffice.MailExpiry, boxoffice.MailCancellation, boxoffice.MailRefund, boxoffice.MailReminder, boxoffice.MailOffer} {
 		queued := read[int](h, `select count(*)::int from river_job where kind = 'mail_send' and args->>'mail' = $1`, kind)
 		if files := h.sent(kind); len(files) != want[kind] || queued != want[kind] {
 			h.t.Errorf("%s: %d mails written, %d on the queue, not %d", kind, len(files), queued, want[kind])

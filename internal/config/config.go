@@ -61,6 +61,7 @@ type Config struct {
 	MailReplyTo   string `env:"MAIL_REPLY_TO" help:"Where answers to mails go. Default: MAIL_FROM."`
 	MailTemplates string `env:"MAIL_TEMPLATES" help:"Folder with mail templates that take the place of the built-in ones."`
 	ShopName      string `env:"SHOP_NAME" default:"Rowlock" help:"Who sells, as mails say it."`
+	OfferURL      string `env:"OFFER_URL" help:"Page where an offer of the waitlist is bought, with {reservationId} in it. Empty: mails of offers have no link."`
 	BookingURL    string `env:"BOOKING_URL" help:"Page where buyers see a booking, with {bookingId} in it. Empty: mails have no link."`
 
 	CORSOrigins      []string `env:"CORS_ORIGINS" help:"Origins whose scripts may call the API, with commas between them; * for all. Empty: none."`

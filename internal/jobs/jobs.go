@@ -128,6 +128,8 @@ func New(cfg Config) (*Jobs, error) {
 	river.AddWorker(workers, &applyPaymentEvent{checkout: cfg.Checkout})
 	river.AddWorker(workers, &cancelShow{checkout: cfg.Checkout})
 	river.AddWorker(workers, &remindBuyers{store: cfg.Store, mails: cfg.Post != nil})
+	river.AddWorker(workers, &offerWaitlist{store: cfg.Store})
+	river.AddWorker(workers, &sweepWaitlists{store: cfg.Store})
 	river.AddWorker(workers, &sendMail{post: cfg.Post, metrics: cfg.Metrics})
 
 	client, err := river.NewClient(riverpgxv5.New(cfg.Pool), &river.Config{
@@ -147,6 +149,7 @@ func New(cfg Config) (*Jobs, error) {
 			every(purgeEvery, PurgePaymentEventsArgs{}),
 			every(sweepEvery, SweepPaymentsArgs{}),
 			every(remindEvery, RemindBuyersArgs{}),
+			every(waitlistEvery, SweepWaitlistsArgs{}),
 		},
 		Middleware: []rivertype.Middleware{river.WorkerMiddlewareFunc(j.work)},
 		// During a rolling deploy the old binary leaves new kinds to the new one.

@@ -34,10 +34,12 @@ const mailAttempts = 14
 // read when the mail is sent: nothing personal is in the queue.
 type SendMailArgs struct {
 	Mail      string    `json:"mail"` // confirmation, expiry, …
-	BookingID uuid.UUID `json:"bookingId"`
+	BookingID uuid.UUID `json:"bookingId,omitzero"`
 	RefundID  uuid.UUID `json:"refundId,omitzero"`
 	N         int       `json:"n,omitempty"`       // tickets that are void
 	Tickets   []int     `json:"tickets,omitempty"` // by number: those that a cancellation is about
+
+	WaitlistEntryID uuid.UUID `json:"waitlistEntryId,omitzero"` // of an offer
 }
 
 // Kind implements [river.JobArgs].
@@ -56,6 +58,9 @@ type Post struct {
 	// BookingURL is where buyers see their booking, with {bookingId} in it; "":
 	// there is no such page.
 	BookingURL string
+	// OfferURL is where an offer of the waitlist is bought, with {reservationId}
+	// in it; "": there is no such page.
+	OfferURL string
 }
 
 // What became of mails, as metrics call it.
@@ -87,7 +92,11 @@ func (w *sendMail) Work(ctx context.Context, job *river.Job[SendMailArgs]) error
 }
 
 func (p *Post) send(ctx context.Context, args SendMailArgs) (outcome string, err error) {
-	m, err := p.write(ctx, args)
+	write := p.write
+	if args.Mail == boxoffice.MailOffer {
+		write = p.offer
+	}
+	m, err := write(ctx, args)
 	if err != nil || m == nil {
 		if boxoffice.CodeOf(err) == boxoffice.CodeNotFound {
 			err = nil
@@ -118,7 +127,7 @@ func (p *Post) write(ctx context.Context, args SendMailArgs) (*mail.Message, err
 	if v.Buyer == nil || v.Buyer.Email == "" || telling && !confirmed {
 		return nil, nil
 	}
-	occasion, err := p.Checkout.Occasion(ctx, v)
+	occasion, err := p.Checkout.Occasion(ctx, v.OrganisationID, v.ShowID)
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +156,50 @@ func (p *Post) write(ctx context.Context, args SendMailArgs) (*mail.Message, err
 			return nil, err
 		}
 	}
+	return &m, nil
+}
+
+// offer writes to somebody who waited that places are held for them, or
+// returns nil when the offer is over.
+func (p *Post) offer(ctx context.Context, args SendMailArgs) (*mail.Message, error) {
+	e, err := p.Store.ReadWaitlistEntry(ctx, uuid.Nil, "", args.WaitlistEntryID)
+	if err != nil {
+		return nil, err
+	}
+	if e.Status != boxoffice.WaitlistOffered || e.Buyer == nil || e.Buyer.Email == "" {
+		return nil, nil
+	}
+	r, err := p.Store.ReadReservation(ctx, uuid.Nil, "", e.ReservationID)
+	if err != nil {
+		return nil, err
+	}
+	occasion, err := p.Checkout.Occasion(ctx, e.OrganisationID, e.ShowID)
+	if err != nil {
+		return nil, err
+	}
+	n := mail.Notice{
+		Kind: mail.Offer, Locale: e.Buyer.Locale, Shop: p.Shop, BuyerName: e.Buyer.Name,
+		Event: occasion.Event, Venue: occasion.Show.VenueName, Hall: occasion.Show.HallName,
+		StartsAt: occasion.Show.StartsAt, TimeZone: occasion.Show.TimeZone,
+		Currency: r.Currency, TotalMinor: r.TotalMinor, Until: r.ExpiresAt,
+	}
+	if p.OfferURL != "" {
+		n.OfferURL = strings.ReplaceAll(p.OfferURL, "{reservationId}", r.ID.String())
+	}
+	for _, s := range r.Seats {
+		n.Items = append(n.Items, mail.Item{Label: s.Label, TicketType: s.TicketType, PriceMinor: s.PriceMinor})
+	}
+	for _, l := range r.Areas {
+		for range l.Quantity {
+			n.Items = append(n.Items, mail.Item{Label: l.Name, TicketType: l.TicketType, PriceMinor: l.PriceMinor})
+		}
+	}
+	m, err := p.Templates.Render(n)
+	if err != nil {
+		return nil, err
+	}
+	m.From, m.ReplyTo, m.To = p.From, p.ReplyTo, netmail.Address{Name: e.Buyer.Name, Address: e.Buyer.Email}
+	m.ID = args.Mail + "." + e.ID.String() // an entry has one offer
 	return &m, nil
 }
 

@@ -4,13 +4,16 @@
 // delay; a busy one commits hundreds of commands with one fsync.
 //
 // A batch never waits for one slow show: commands whose show is locked
-// elsewhere are handed back by the worker and move to that show's waiter, which
-// later commands for that show join, until none is left. Waiters share a few
-// workers of their own and take turns: with several instances on one database,
-// many shows are locked elsewhere at any moment, though none of them for long.
+// elsewhere are handed back by the worker. With several instances on one
+// database, many shows are locked elsewhere at any moment, though none of them
+// for long: so these commands are in the lane's next batches again. What is
+// handed back time after time moves to its show's waiter, which later commands
+// for that show join, until none is left. Waiters share a few workers of their
+// own and take turns.
 //
 //	Do ──▶ queue ──▶ lane: claim ─▶ work ─▶ answer
-//	                            └─ show busy ─▶ waiter of the show: wait ─▶ work ─▶ answer
+//	                  ▲         └─ show busy ─▶ again and again ─▶ waiter of the show: wait ─▶ work ─▶ answer
+//	                  └───────────────────────────┘
 //
 // The package knows nothing of shows but their ids, and nothing of Postgres.
 package lanes
@@ -53,13 +56,17 @@ type Observer interface {
 // A Worker works batches, one at a time. It is used by one goroutine.
 type Worker[C, R any] interface {
 	// Work answers the calls of a batch. It returns those whose show is locked
-	// elsewhere, unanswered. ctx ends when the process must stop at once.
+	// elsewhere, unanswered; when that is all of them, it has waited a while for
+	// one of the shows. ctx ends when the process must stop at once.
 	Work(ctx context.Context, batch []*Call[C, R]) (busy []*Call[C, R])
 	Close()
 }
 
 // Open makes a worker: for a lane, or, when waiting, for a waiter.
 type Open[C, R any] func(waiting bool) Worker[C, R]
+
+// missesMax is how often a call is handed back before it moves to a waiter.
+const missesMax = 8
 
 // The states of a call.
 const (
@@ -80,7 +87,8 @@ type Call[C, R any] struct {
 	ctx      context.Context
 	entered  time.Time
 	state    atomic.Int32
-	answered bool // used by the worker's goroutine only
+	answered bool // used by the worker's goroutine only, as the next is
+	misses   int  // how often its show was locked elsewhere
 	done     chan struct{}
 	result   R
 	err      error
@@ -296,14 +304,22 @@ func (s *Set[C, R]) Run(ctx context.Context) error {
 	return nil
 }
 
-// lane works one lane until its queue is closed and empty.
+// lane works one lane until its queue is closed and nothing is left of it.
 func (s *Set[C, R]) lane(ctx context.Context, i int) {
 	w := s.open(false)
 	defer w.Close()
 	queue := s.lanes[i]
 	batch := make([]*Call[C, R], 0, s.cfg.BatchMax)
-	for first := range queue {
-		batch = append(batch[:0], first)
+	var again []*Call[C, R] // handed back: first in the next batch
+	for {
+		batch = append(batch[:0], again...)
+		if len(again) == 0 {
+			first, ok := <-queue
+			if !ok {
+				return
+			}
+			batch = append(batch, first)
+		}
 	fill:
 		for len(batch) < s.cfg.BatchMax {
 			select {
@@ -316,8 +332,13 @@ func (s *Set[C, R]) lane(ctx context.Context, i int) {
 				break fill
 			}
 		}
+		again = again[:0]
 		for _, c := range s.work(ctx, w, i, batch, len(queue)) {
-			s.wait(ctx, c)
+			if c.misses++; c.misses < missesMax {
+				again = append(again, c)
+			} else {
+				s.wait(ctx, c)
+			}
 		}
 		clear(batch)
 	}

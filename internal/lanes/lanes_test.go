@@ -327,3 +327,32 @@ func TestLanesFinishWhatQueuedWhenTheyStop(t *testing.T) {
 		}
 	})
 }
+
+// Between instances on one database shows change hands all the time. What is
+// handed back now and then stays with its lane, and its batches.
+func TestLanesTryABusyShowAgainBeforeItMovesToAWaiter(t *testing.T) {
+	t.Parallel()
+	show := uuid.New()
+	w := &worker{locked: map[uuid.UUID]chan struct{}{show: nil}, slow: time.Millisecond}
+	observed := &batches{}
+	bubble(t, lanes.Config{Lanes: 1, Observer: observed}, w, func(t *testing.T, s *lanes.Set[string, string], stop func()) {
+		go func() {
+			time.Sleep(3500 * time.Microsecond)
+			close(w.locked[show])
+		}()
+		if got, err := s.Do(t.Context(), show, "a"); err != nil || got != "did a" {
+			t.Error(got, err)
+		}
+		stop()
+		if !slices.Equal(observed.lanes, []int{0, 0, 0, 0}) {
+			t.Error("it was worked by", observed.lanes)
+		}
+	})
+}
+
+// batches notes which lanes worked; -1 is a waiter.
+type batches struct{ lanes []int }
+
+func (b *batches) Batch(lane, _ int, _ time.Duration, _ int, _ time.Duration) {
+	b.lanes = append(b.lanes, lane)
+}

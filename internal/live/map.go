@@ -117,7 +117,7 @@ func (m *Map) follows(d *Delta) bool {
 		case boxoffice.BookingCreated, boxoffice.BookingConfirmedChange, boxoffice.BookingFailedChange, boxoffice.BookingExpiredChange,
 			boxoffice.BookingCancelledChange, boxoffice.PaymentCreated, boxoffice.PaymentSucceededChange, boxoffice.PaymentFailedChange,
 			boxoffice.RefundCreated, boxoffice.RefundSucceededChange, boxoffice.RefundFailedChange,
-			boxoffice.TicketIssued, boxoffice.TicketUsedChange: // they move no place
+			boxoffice.TicketIssued, boxoffice.TicketUsedChange, boxoffice.WaitlistJoined, boxoffice.WaitlistLeftChange: // they move no place
 		default:
 			return false
 		}

@@ -12,10 +12,11 @@ const (
 	Cancellation Kind = "cancellation" // places of a booking, or all, were cancelled
 	Refund       Kind = "refund"       // money is on its way back
 	Reminder     Kind = "reminder"     // the show is near
+	Offer        Kind = "offer"        // places are held for somebody who waited
 )
 
 // Kinds are all of them.
-var Kinds = []Kind{Confirmation, Expiry, Cancellation, Refund, Reminder}
+var Kinds = []Kind{Confirmation, Expiry, Cancellation, Refund, Reminder, Offer}
 
 // Notice is what a mail tells. Texts are as somebody typed them; Render makes
 // them safe. Empty ones are left out.
@@ -42,7 +43,10 @@ type Notice struct {
 	// ShowCancelled says that it was the show that was cancelled, not the booking.
 	ShowCancelled bool
 
+	Until time.Time // of an offer: when it ends
+
 	BookingURL string // where the booking is seen
+	OfferURL   string // where the offer is bought; only in an offer
 	TicketsURL string // where the tickets are; only in a confirmation or reminder
 }
 

@@ -197,6 +197,7 @@ type view struct {
 	Shop, BuyerName, Reference string
 	Event, Venue, Hall         string
 	When                       string // day, time and zone; "": not known
+	Until                      string // of an offer: when it ends, likewise
 
 	Items []line
 	Count int // of places, also those not listed
@@ -208,7 +209,7 @@ type view struct {
 	Partly        bool   // less than was paid goes back
 	ShowCancelled bool
 
-	BookingURL, TicketsURL string
+	BookingURL, TicketsURL, OfferURL string
 
 	// What the language says about it all.
 	Subject, Heading, Lead, After string
@@ -241,6 +242,9 @@ func (t *Templates) view(n Notice, tag language.Tag) (*view, error) {
 		Partly: n.RefundMinor > 0 && n.RefundMinor < n.TotalMinor, ShowCancelled: n.ShowCancelled,
 		BookingURL: n.BookingURL,
 	}
+	if n.Kind == Offer {
+		v.OfferURL = n.OfferURL
+	}
 	if n.Kind == Confirmation || n.Kind == Reminder { // else they are of no use any more
 		v.TicketsURL = n.TicketsURL
 	}
@@ -255,7 +259,7 @@ func (t *Templates) view(n Notice, tag language.Tag) (*view, error) {
 	}
 
 	words := phrases{words: t.words[tag], tag: tag}
-	v.When = words.when(n.StartsAt, n.TimeZone)
+	v.When, v.Until = words.when(n.StartsAt, n.TimeZone), words.when(n.Until, n.TimeZone)
 	v.Total, v.Refund = words.money(n.TotalMinor, n.Currency), words.money(n.RefundMinor, n.Currency)
 	for i := 0; i < len(n.Items); {
 		same := i + 1
@@ -292,6 +296,7 @@ func rehearsals(tag language.Tag) []Notice {
 			Kind: kind, Locale: tag.String(), Shop: "Shop", BuyerName: "Ada", Reference: "ABCD2345",
 			Event: "Event", Venue: "Venue", Hall: "Hall", StartsAt: time.Date(2030, 1, 2, 19, 0, 0, 0, time.UTC), TimeZone: "Europe/Berlin",
 			Currency: "EUR", TotalMinor: 300, RefundMinor: 200, BookingURL: "https://example.org/b", TicketsURL: "https://example.org/t",
+			Until: time.Date(2029, 12, 1, 12, 0, 0, 0, time.UTC), OfferURL: "https://example.org/o",
 		}
 		for range itemsMax + 2 {
 			full.Items = append(full.Items, Item{Label: strings.Repeat("A", 1+len(full.Items)), TicketType: "adult", PriceMinor: 100})

@@ -24,6 +24,7 @@ func tempest(kind Kind, locale string) Notice {
 		Items:    []Item{{"Stalls-D-1", "adult", 123450}, {"Stalls-D-2", "adult", 4500}, {"Stalls-D-3", "child", 0}},
 		Currency: "EUR", TotalMinor: 127950, RefundMinor: 99999,
 		BookingURL: "https://tickets.example.org/b/1?a=b&c=d", TicketsURL: "https://tickets.example.org/t/1",
+		OfferURL: "https://tickets.example.org/o/1", Until: time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC),
 	}
 }
 
@@ -110,6 +111,11 @@ func TestRenderSaysEverythingInEveryLanguage(t *testing.T) {
 		"de": "Freitag, 4. Dezember 2026, 19:30 Uhr (CET)",
 		"ar": "الجمعة 4 ديسمبر 2026، 19:30 (CET)",
 	}
+	until := map[string]string{
+		"en": "until Tuesday, 1 December 2026, 09:00 CET",
+		"de": "bis Dienstag, 1. Dezember 2026, 09:00 Uhr (CET)",
+		"ar": "حتى الثلاثاء 1 ديسمبر 2026، 09:00 (CET)",
+	}
 	total := map[string]string{"en": "€1,279.50", "de": "1.279,50\u00a0€", "ar": "1,279.50\u00a0€"}
 	refund := map[string]string{"en": "€999.99", "de": "999,99\u00a0€", "ar": "999.99\u00a0€"}
 	free := map[string]string{"en": "free", "de": "kostenlos", "ar": "مجانًا"}
@@ -121,7 +127,10 @@ func TestRenderSaysEverythingInEveryLanguage(t *testing.T) {
 			for what, text := range map[string]string{"text": m.Text, "HTML": strings.ReplaceAll(html.text, "\u00a0", " ")} {
 				wants := []string{"Ada Lovelace", "K7WQ3XNP", "The Tempest", "Playhouse", "Main stage", "Stalls-D-1", "Stalls-D-3", "adult", "child",
 					"Lakeside Tickets", when[locale], free[locale]}
-				if kind == Confirmation || kind == Reminder {
+				if kind == Offer {
+					wants = append(wants, until[locale])
+				}
+				if kind == Confirmation || kind == Reminder || kind == Offer {
 					wants = append(wants, total[locale])
 				} else {
 					wants = append(wants, refund[locale])
@@ -148,6 +157,9 @@ func TestRenderSaysEverythingInEveryLanguage(t *testing.T) {
 			links := []string{"https://tickets.example.org/b/1?a=b&c=d"}
 			if kind == Confirmation || kind == Reminder {
 				links = []string{"https://tickets.example.org/t/1", links[0]}
+			}
+			if kind == Offer {
+				links = []string{"https://tickets.example.org/o/1", links[0]}
 			}
 			if !slices.Equal(html.links, links) {
 				t.Errorf("%s %s: links %q", locale, kind, html.links)

@@ -480,7 +480,7 @@ func copyHold(r *boxoffice.Reservation) *boxoffice.Reservation {
 	return &boxoffice.Reservation{
 		ID: r.ID, ShowID: r.ShowID, CustomerID: r.CustomerID, Status: r.Status, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
 		HoldSeconds: r.HoldSeconds, ClosedAt: r.ClosedAt, CloseReason: r.CloseReason, Staff: r.Staff, BlockID: r.BlockID, BookingID: r.BookingID,
-		OwnEnd: r.OwnEnd, CancelledPlaces: r.CancelledPlaces, Currency: r.Currency, Seats: slices.Clone(r.Seats), Areas: slices.Clone(r.Areas), Metadata: r.Metadata,
+		OwnEnd: r.OwnEnd, CancelledPlaces: r.CancelledPlaces, Currency: r.Currency, Seats: slices.Clone(r.Seats), Areas: slices.Clone(r.Areas), Metadata: r.Metadata, WaitlistEntryID: r.WaitlistEntryID,
 	}
 }
 

@@ -51,6 +51,10 @@ const connectMax = 5 * time.Second
 // the synchronous standby.
 const transactionMax = 12 * time.Second
 
+// queueMax is how long a batch that had none of its shows waits for one. Others
+// of its lane wait with it: it is some batches of another instance, and no more.
+const queueMax = 100 * time.Millisecond
+
 // laneCommand is a command with what must be loaded for it and cannot be seen
 // from the command itself.
 type laneCommand struct {
@@ -281,6 +285,7 @@ type laneShow struct {
 	found    bool
 	changed  time.Time // the last "now" that decided something here
 	def      int64
+	waiting  int // entries of the waitlist that wait
 	state    boxoffice.State
 	seats    map[int32]bool     // wanted
 	bookings map[uuid.UUID]bool // named; false: loaded
@@ -295,6 +300,10 @@ type laneShow struct {
 	ever     bool
 	limits   bool               // a command of the batch sets a limit per customer
 	overdue  map[uuid.UUID]bool // holders of wanted seats whose time is up, and the last holds of turns
+	frees    bool               // a command of the batch may free places
+	joins    []string           // customers who want to wait
+	entries  map[uuid.UUID]bool // of the waitlist, named; false: asked for
+	step     int                // of loading the waitlist
 	outcomes []boxoffice.Outcome
 	did      *boxoffice.Changes
 }
@@ -317,8 +326,13 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, transactionMax)
 	defer cancel()
-	if err := t.lock(ctx); err != nil {
+	if err := t.lock(ctx, t.w.waiting); err != nil {
 		return err
+	}
+	if len(t.shows) == 0 && len(t.busy) > 0 {
+		if turn, err := t.queueUp(ctx); !turn {
+			return err
+		}
 	}
 	t.locked = true
 	if err := t.load(ctx); err != nil {
@@ -350,6 +364,7 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 		return err
 	}
 	t.remember()
+	t.tellWaitlist()
 	t.answer()
 	return nil
 }
@@ -369,9 +384,30 @@ func (t *laneTx) group(calls []*laneCall) {
 	slices.SortFunc(t.shows, func(x, y *laneShow) int { return bytes.Compare(x.id[:], y.id[:]) })
 }
 
+// queueUp is for a batch that had none of its shows: another instance has them
+// all. Trying again at once would fail until the other happens to look away
+// when we look. So it queues for one of them, and the lock's own queue lets
+// instances take turns. It holds nothing while it waits, and reports whether its
+// turn came.
+func (t *laneTx) queueUp(ctx context.Context) (turn bool, err error) {
+	calls := t.busy
+	t.busy = nil
+	if err := t.exec(ctx, sqlLanesRollback); err != nil {
+		return false, err
+	}
+	t.group(calls)
+	if err = t.lock(ctx, true); lockNotAvailable(err) {
+		t.shows, t.busy = nil, unanswered(calls)
+		err = t.exec(ctx, sqlLanesRollback)
+		return false, err
+	}
+	return err == nil, err
+}
+
 // lock begins the transaction, tries the locks of shows and keys, and reads
-// the clock, the heads and what was answered before.
-func (t *laneTx) lock(ctx context.Context) error {
+// the clock, the heads and what was answered before. To wait is to wait for
+// the first show.
+func (t *laneTx) lock(ctx context.Context, wait bool) error {
 	var keyA, keyB []int32
 	var owners []string
 	var keys []uuid.UUID
@@ -390,15 +426,19 @@ func (t *laneTx) lock(ctx context.Context) error {
 	}
 	b := &pgx.Batch{}
 	b.Queue(sqlLanesBegin)
-	if t.w.waiting {
-		left := time.Until(t.shows[0].calls[0].Deadline)
+	if wait {
+		left := queueMax
+		if t.w.waiting {
+			left = time.Until(t.shows[0].calls[0].Deadline)
+		}
 		for _, c := range t.shows[0].calls {
 			left = min(left, time.Until(c.Deadline))
 		}
 		b.Queue(sqlLanesWaitTimeout, strconv.FormatInt(max(1, left.Milliseconds()), 10))
 		b.Queue(sqlLanesWaitShow, ids[0])
 		t.shows[0].had = true
-	} else {
+	}
+	if !t.w.waiting {
 		b.Queue(sqlLanesTryShows, ids).Query(func(rows pgx.Rows) error {
 			for i := 0; rows.Next(); i++ {
 				if err := rows.Scan(&t.shows[i].had); err != nil {
@@ -429,13 +469,15 @@ func (t *laneTx) lock(ctx context.Context) error {
 		for rows.Next() {
 			var id uuid.UUID
 			var version, def int64
+			var waiting int
 			var changed time.Time
-			if err := rows.Scan(&id, &version, &changed, &def); err != nil {
+			if err := rows.Scan(&id, &version, &changed, &def, &waiting); err != nil {
 				return err
 			}
 			i, _ := slices.BinarySearchFunc(t.shows, id, func(sh *laneShow, id uuid.UUID) int { return bytes.Compare(sh.id[:], id[:]) })
 			sh := t.shows[i]
 			sh.found, sh.state.Version, sh.changed, sh.def = true, version, changed, def
+			sh.waiting, sh.state.Waiting = waiting, waiting
 		}
 		return rows.Err()
 	})

@@ -45,6 +45,7 @@ func (t *laneTx) load(ctx context.Context) error {
 		sh.state.Blocks = map[uuid.UUID]bool{}
 		sh.state.Bookings = map[uuid.UUID]*boxoffice.Booking{}
 		sh.state.Scans = map[uuid.UUID]*boxoffice.Scan{}
+		sh.state.Waitlist = map[uuid.UUID]*boxoffice.WaitlistEntry{}
 		sh.need()
 	}
 	b := &pgx.Batch{}
@@ -63,6 +64,7 @@ func (t *laneTx) load(ctx context.Context) error {
 		t.loadLate(b)
 		t.loadOwned(b)
 		t.loadBookings(b)
+		t.loadWaitlist(b)
 	}
 	return nil
 }
@@ -72,6 +74,7 @@ func (sh *laneShow) need() {
 	sh.seats, sh.areas = map[int32]bool{}, map[int32]int{}
 	sh.named, sh.overdue, sh.owned = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
 	sh.bookings, sh.late = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	sh.entries = map[uuid.UUID]bool{}
 	want := func(seats []boxoffice.SeatWant) {
 		for _, w := range seats {
 			if w.No >= 0 {
@@ -98,22 +101,33 @@ func (sh *laneShow) need() {
 			}
 			sh.named[do.ID] = true
 			sh.limit(c.Command.Actor.CustomerID)
+			sh.frees = sh.frees || len(do.RemoveSeats)+len(do.RemoveAreas) > 0
 		case *boxoffice.ExtendReservation:
 			sh.named[do.ID] = true
 		case *boxoffice.ReleaseReservation:
-			sh.named[do.ID] = true
+			sh.named[do.ID], sh.frees = true, true
 		case *boxoffice.ExpireReservations:
 			sh.due += do.Limit
+			sh.frees = true
+		case *boxoffice.JoinWaitlist:
+			sh.joining(do.CustomerID)
+		case *boxoffice.LeaveWaitlist:
+			sh.entries[do.ID], sh.frees = true, true
+		case *boxoffice.OfferWaitlist:
+			sh.frees = true
 		case *boxoffice.BeginPayment:
 			sh.named[do.ReservationID] = true
 		case *boxoffice.ConfirmReservation:
 			sh.named[do.ReservationID] = true
 		case *boxoffice.SettlePayment:
 			sh.named[do.ReservationID], sh.bookings[do.BookingID], sh.late[do.ReservationID] = true, true, true
+			sh.frees = true
 		case *boxoffice.RecordRefund:
 			sh.named[do.ReservationID], sh.bookings[do.BookingID], sh.late[do.ReservationID] = true, true, true
+			sh.frees = true
 		case *boxoffice.CancelBooking:
 			sh.named[do.ReservationID], sh.bookings[do.BookingID] = true, true
+			sh.frees = true
 		case *boxoffice.SettleRefund:
 			sh.bookings[do.BookingID] = true
 		case *boxoffice.RetryRefund:
@@ -126,12 +140,17 @@ func (sh *laneShow) need() {
 			want(do.Seats)
 		case *boxoffice.UnblockSeats:
 			want(do.Seats)
+			sh.frees = true
 			if len(c.Command.extraSeats) > 0 {
 				sh.state.Blocks[do.BlockID] = true
 			}
 		case *boxoffice.SetAreaCapacity:
 			sh.areas[do.AreaNo] += math.MaxInt32 / 2
+			sh.frees = true
+		case *boxoffice.SetShowStatus:
+			sh.frees = true
 		case *boxoffice.AmendShow:
+			sh.frees = true
 			sh.ever = sh.ever || do.Currency != nil
 			sh.limits = sh.limits || do.MaxPlacesPerCustomer != nil
 			if do.Plan != nil {

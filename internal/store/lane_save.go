@@ -67,6 +67,7 @@ func (t *laneTx) save(ctx context.Context, writes bool) error {
 	b := &pgx.Batch{}
 	t.saveHeads(b)
 	t.saveReservations(b)
+	t.saveWaitlist(b)
 	t.saveSeats(b)
 	t.saveAreas(b)
 	t.saveAdmissions(b)
@@ -120,6 +121,7 @@ func exactly(b *pgx.Batch, n int, what, sql string, args ...any) {
 func (t *laneTx) saveHeads(b *pgx.Batch) {
 	var ids, orgs []uuid.UUID
 	var versions, defs []int64
+	var waiting []int32
 	var nows []time.Time
 	for _, sh := range t.shows {
 		if !sh.did.Dirty {
@@ -131,10 +133,10 @@ func (t *laneTx) saveHeads(b *pgx.Batch) {
 		}
 		ids, orgs = append(ids, sh.id), append(orgs, sh.state.Terms.OrganisationID)
 		versions = append(versions, sh.did.Version)
-		nows, defs = append(nows, sh.state.Now), append(defs, def)
+		nows, defs, waiting = append(nows, sh.state.Now), append(defs, def), append(waiting, int32(sh.did.Waiting))
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlShowHeadsUpdate, ids, orgs, versions, nows, defs)
+		b.Queue(sqlShowHeadsUpdate, ids, orgs, versions, nows, defs, waiting)
 	}
 }
 
@@ -424,7 +426,7 @@ func (t *laneTx) saveShow(ctx context.Context, sh *laneShow) error {
 	b := &pgx.Batch{}
 	exactly(b, 1, "terms", sqlShowsRedefine, sh.id, terms.Definition, string(terms.Status), terms.StartsAt, terms.EndsAt,
 		terms.SalesStartAt, terms.SalesEndAt, terms.Currency, terms.HoldSeconds, terms.MaxHoldSeconds,
-		terms.MaxPlacesPerReservation, terms.MaxPlacesPerCustomer, planID, queueOrNil(&terms.Queue), terms.QueueOpen, terms.QueueEnded)
+		terms.MaxPlacesPerReservation, terms.MaxPlacesPerCustomer, planID, terms.OfferSeconds, queueOrNil(&terms.Queue), terms.QueueOpen, terms.QueueEnded)
 	if terms.QueueOpen && !sh.state.Terms.QueueOpen {
 		b.Queue(sqlQueueHeadsOpen, sh.id, terms.OrganisationID, sh.state.Now)
 	}

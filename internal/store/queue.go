@@ -111,8 +111,8 @@ func scanRound(row scanner) (*boxoffice.QueueRound, error) {
 	return r, err
 }
 
-// scanEntry reads an entry with its admission, if it has one.
-func scanEntry(row scanner, more ...any) (*boxoffice.QueueEntry, error) {
+// scanQueueEntry reads an entry with its admission, if it has one.
+func scanQueueEntry(row scanner, more ...any) (*boxoffice.QueueEntry, error) {
 	e := &boxoffice.QueueEntry{}
 	a := &boxoffice.Admission{}
 	var closed, admitted, lapses, session, returning, left *time.Time
@@ -160,7 +160,7 @@ func (s *Store) QueueState(ctx context.Context, show uuid.UUID) (*QueueState, er
 	return st, coded(err)
 }
 
-func errNoEntry() error {
+func errNoQueueEntry() error {
 	return boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such queue entry.")
 }
 
@@ -173,18 +173,18 @@ func (s *Store) QueueEntry(ctx context.Context, organisation uuid.UUID, customer
 	var r *boxoffice.QueueRound
 	err = s.snapshotBatch(ctx, func(b *pgx.Batch) {
 		b.Queue(sqlQueuePlans)
-		b.Queue(sqlQueueEntriesRead, id).QueryRow(func(row pgx.Row) (err error) { e, err = scanEntry(row, &of); return err })
+		b.Queue(sqlQueueEntriesRead, id).QueryRow(func(row pgx.Row) (err error) { e, err = scanQueueEntry(row, &of); return err })
 		b.Queue(sqlQueueShowsRead, nil, id).QueryRow(func(row pgx.Row) (err error) { st, err = scanQueueState(row); return err })
 		b.Queue(sqlQueueRoundsOfEntry, id).QueryRow(func(row pgx.Row) (err error) { r, err = scanRound(row); return err })
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return v, errNoEntry()
+		return v, errNoQueueEntry()
 	}
 	if err != nil {
 		return v, err
 	}
 	if customerID != "" && customerID != e.CustomerID || organisation != uuid.Nil && organisation != of {
-		return v, errNoEntry()
+		return v, errNoQueueEntry()
 	}
 	return queueView(st, e, r), nil
 }
@@ -196,11 +196,11 @@ func (s *Store) queueShowOf(ctx context.Context, organisation uuid.UUID, custome
 	err = s.pool.QueryRow(ctx, sqlQueueEntriesFind, id).Scan(&show, &customer, &of)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return show, errNoEntry()
+		return show, errNoQueueEntry()
 	case err != nil:
 		return show, coded(err)
 	case customerID != "" && customerID != customer, organisation != uuid.Nil && organisation != of:
-		return show, errNoEntry()
+		return show, errNoQueueEntry()
 	}
 	return show, nil
 }
@@ -287,7 +287,7 @@ func (s *Store) LeaveQueue(ctx context.Context, key boxoffice.IdempotencyKey, or
 		if err != nil {
 			return struct{}{}, err
 		}
-		e, err := scanEntry(tx.QueryRow(ctx, sqlQueueEntriesRead, id), new(uuid.UUID))
+		e, err := scanQueueEntry(tx.QueryRow(ctx, sqlQueueEntriesRead, id), new(uuid.UUID))
 		if err != nil || !e.ClosedAt.IsZero() {
 			return struct{}{}, err
 		}

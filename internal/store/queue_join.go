@@ -145,7 +145,7 @@ func joinQueue(ctx context.Context, tx pgx.Tx, show uuid.UUID, calls []*joinCall
 	})
 	b.Queue(sqlQueueEntriesOf, show, customers).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			e, err := scanEntry(rows)
+			e, err := scanQueueEntry(rows)
 			if err != nil {
 				return err
 			}

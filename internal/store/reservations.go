@@ -83,6 +83,7 @@ type ReservationView struct {
 	Now            time.Time // the clock that Status was judged by
 	ShowVersion    int64
 	BookingID      uuid.UUID // zero: none
+	EntryID        uuid.UUID // of the waitlist, whose offer it is; zero: none
 	Metadata       map[string]string
 }
 
@@ -395,7 +396,7 @@ func (s *Store) receiptView(ctx context.Context, out boxoffice.Outcome) (*Reserv
 			return nil, err
 		}
 		whole.ID, whole.ShowID, whole.CustomerID = now.ID, now.ShowID, now.CustomerID
-		whole.Currency, whole.Metadata = now.Currency, now.Metadata
+		whole.Currency, whole.Metadata, whole.WaitlistEntryID = now.Currency, now.Metadata, now.EntryID
 		r = &whole
 	}
 	return s.view(ctx, r, out.Receipt.Version, out.Receipt.At)
@@ -411,7 +412,7 @@ func (s *Store) view(ctx context.Context, r *boxoffice.Reservation, version int6
 		ID: r.ID, ShowID: r.ShowID, CustomerID: r.CustomerID, Status: r.StatusAt(now),
 		Places: r.Places(), TotalMinor: r.TotalMinor(), Currency: r.Currency,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, Now: now, ShowVersion: version,
-		BookingID: r.BookingID, Metadata: r.Metadata,
+		BookingID: r.BookingID, EntryID: r.WaitlistEntryID, Metadata: r.Metadata,
 	}
 	v.Seats = make([]SeatView, 0, len(r.Seats))
 	for _, line := range r.Seats {
@@ -595,6 +596,7 @@ func scanReservation(row interface{ Scan(...any) error }, more ...any) (*boxoffi
 	var closed *time.Time
 	var block, booking *uuid.UUID
 	var ownEnd *time.Time
+	var entry *uuid.UUID
 	var seatNos, areaNos, requested, quantities []int32
 	var seatTypes, areaTypes []string
 	var seatPrices, areaPrices []int64
@@ -602,12 +604,12 @@ func scanReservation(row interface{ Scan(...any) error }, more ...any) (*boxoffi
 	dest := []any{&r.ShowID, &r.ID, &r.CustomerID, &r.Status, &r.CreatedAt, &r.ExpiresAt, &r.HoldSeconds,
 		&closed, &r.Staff, &block, &booking, &r.Currency,
 		&seatNos, &seatTypes, &seatPrices, &areaNos, &areaTypes, &requested, &quantities, &areaPrices, &metadata,
-		&ownEnd, &r.CancelledPlaces}
+		&ownEnd, &r.CancelledPlaces, &entry}
 	if err := row.Scan(append(dest, more...)...); err != nil {
 		return nil, err
 	}
 	r.ClosedAt, r.BlockID, r.BookingID = orZero(closed), orZero(block), orZero(booking)
-	r.OwnEnd = orZero(ownEnd)
+	r.OwnEnd, r.WaitlistEntryID = orZero(ownEnd), orZero(entry)
 	for i, no := range seatNos {
 		r.Seats = append(r.Seats, boxoffice.SeatLine{No: no, TicketType: seatTypes[i], PriceMinor: seatPrices[i]})
 	}

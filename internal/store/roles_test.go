@@ -117,7 +117,8 @@ func TestEnsureRoles(t *testing.T) {
 			 where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
 			   and relname not in ('changes', 'schema_version', 'river_migration')
 			   and not (role = 'rowlock_app' and relname in ('show_heads', 'show_seats', 'show_areas', 'reservations', 'blocks',
-			                                                 'bookings', 'payments', 'refunds', 'tickets', 'scans'))
+			                                                 'bookings', 'payments', 'refunds', 'tickets', 'scans',
+			                                                 'waitlist_entries', 'waitlist_looks'))
 			   and not (has_table_privilege(role, pg_class.oid, 'select') and has_table_privilege(role, pg_class.oid, 'insert')
 			        and has_table_privilege(role, pg_class.oid, 'update') and has_table_privilege(role, pg_class.oid, 'delete'))`).Scan(&missing); err != nil {
 			t.Fatal(err)

@@ -58,6 +58,7 @@ type NewShow struct {
 	MaxHoldSeconds           int
 	MaxPlacesPerReservation  int
 	MaxPlacesPerCustomer     int // 0: no limit
+	OfferSeconds             int
 	Facts                    boxoffice.ShowFacts
 	Publish                  bool
 }
@@ -118,7 +119,8 @@ func (s *Store) createShow(ctx context.Context, tx pgx.Tx, n NewShow) (CreatedSh
 		StartsAt: n.StartsAt, EndsAt: n.EndsAt, SalesStartAt: n.SalesStartAt, SalesEndAt: n.SalesEndAt, Currency: n.Currency,
 		HoldSeconds: n.HoldSeconds, MaxHoldSeconds: n.MaxHoldSeconds,
 		MaxPlacesPerReservation: n.MaxPlacesPerReservation, MaxPlacesPerCustomer: n.MaxPlacesPerCustomer,
-		Prices: map[boxoffice.PriceKey]int64{}, Queue: boxoffice.DefaultQueue,
+		OfferSeconds: n.OfferSeconds,
+		Prices:       map[boxoffice.PriceKey]int64{}, Queue: boxoffice.DefaultQueue,
 	}
 	show := &newShow{tx: tx, n: &n, terms: t}
 	var err error
@@ -167,12 +169,15 @@ func (n *NewShow) check(c *boxoffice.Checks) {
 	if n.MaxPlacesPerReservation == 0 {
 		n.MaxPlacesPerReservation = boxoffice.PlacesDefault
 	}
-	checkLimits(c, &n.HoldSeconds, &n.MaxHoldSeconds, &n.MaxPlacesPerReservation, &n.MaxPlacesPerCustomer)
+	if n.OfferSeconds == 0 {
+		n.OfferSeconds = boxoffice.OfferSecondsDefault
+	}
+	checkLimits(c, &n.HoldSeconds, &n.MaxHoldSeconds, &n.MaxPlacesPerReservation, &n.MaxPlacesPerCustomer, &n.OfferSeconds)
 	n.Facts.Check(c)
 }
 
 // checkLimits checks those limits of a show that are given.
-func checkLimits(c *boxoffice.Checks, hold, maxHold, places, perCustomer *int) {
+func checkLimits(c *boxoffice.Checks, hold, maxHold, places, perCustomer, offer *int) {
 	between := func(field string, n *int, least, most int64) {
 		if n != nil {
 			c.Between(field, int64(*n), least, most)
@@ -182,6 +187,7 @@ func checkLimits(c *boxoffice.Checks, hold, maxHold, places, perCustomer *int) {
 	between("maxHoldSeconds", maxHold, 1, boxoffice.MaxHoldSecondsMax)
 	between("maxPlacesPerReservation", places, 1, boxoffice.PlacesMax)
 	between("maxPlacesPerCustomer", perCustomer, 0, boxoffice.PerCustomerMax)
+	between("offerSeconds", offer, 1, boxoffice.OfferSecondsMax)
 }
 
 // newShow is a show on its way into the database.
@@ -349,7 +355,7 @@ func (w *newShow) insert(ctx context.Context) (CreatedShow, error) {
 	f := factsOrEmpty(n.Facts)
 	b.Queue(sqlShowsInsert, t.ShowID, n.Organisation, n.EventID, w.venue, w.hall, w.plan, t.StartsAt, t.EndsAt, f.DoorsAt, w.zone,
 		f.Language, f.Format, f.Accessibility, f.Note, t.Currency, t.HoldSeconds, t.MaxHoldSeconds, t.MaxPlacesPerReservation,
-		t.MaxPlacesPerCustomer, t.SalesStartAt, t.SalesEndAt, f.Cancellation, f.TestMode, f.ExternalRef, f.Metadata)
+		t.MaxPlacesPerCustomer, t.SalesStartAt, t.SalesEndAt, f.Cancellation, f.TestMode, f.ExternalRef, f.Metadata, t.OfferSeconds)
 	b.Queue(sqlShowHeadsInsert, t.ShowID, n.Organisation)
 	var categories, types []string
 	var amounts []int64
@@ -448,7 +454,8 @@ type ShowAmendment struct {
 	HoldSeconds             *int
 	MaxHoldSeconds          *int
 	MaxPlacesPerReservation *int
-	MaxPlacesPerCustomer    *int    // 0: no limit
+	MaxPlacesPerCustomer    *int // 0: no limit
+	OfferSeconds            *int
 	Prices                  []Price // all of them
 	Queue                   *boxoffice.QueueChange
 	PlanID                  *uuid.UUID
@@ -471,11 +478,12 @@ func (s *Store) AmendShow(ctx context.Context, actor boxoffice.Actor, key *boxof
 	if a.Currency != nil {
 		c.Currency("currency", *a.Currency)
 	}
-	checkLimits(&c, a.HoldSeconds, a.MaxHoldSeconds, a.MaxPlacesPerReservation, a.MaxPlacesPerCustomer)
+	checkLimits(&c, a.HoldSeconds, a.MaxHoldSeconds, a.MaxPlacesPerReservation, a.MaxPlacesPerCustomer, a.OfferSeconds)
 	amend := &boxoffice.AmendShow{
 		Definition: a.Definition, StartsAt: a.StartsAt, EndsAt: a.EndsAt, SalesStartAt: a.SalesStartAt, SalesEndAt: a.SalesEndAt,
 		Currency: a.Currency, HoldSeconds: a.HoldSeconds, MaxHoldSeconds: a.MaxHoldSeconds,
 		MaxPlacesPerReservation: a.MaxPlacesPerReservation, MaxPlacesPerCustomer: a.MaxPlacesPerCustomer, Queue: a.Queue,
+		OfferSeconds: a.OfferSeconds,
 	}
 	if a.Prices != nil {
 		amend.Prices = checkPrices(&c, "prices", a.Prices)
@@ -639,7 +647,7 @@ func (s *Store) readShows(ctx context.Context, q querier, ids []uuid.UUID) ([]Sh
 func scanShow(row pgx.Row) (l ShowListing, err error) {
 	var plan, venue, hall *uuid.UUID
 	err = row.Scan(&l.ShowID, &l.OrganisationID, &l.EventID, &plan, &l.Status, &l.StartsAt, &l.EndsAt, &l.TimeZone,
-		&l.Currency, &l.HoldSeconds, &l.MaxHoldSeconds, &l.MaxPlacesPerReservation, &l.MaxPlacesPerCustomer,
+		&l.Currency, &l.HoldSeconds, &l.MaxHoldSeconds, &l.MaxPlacesPerReservation, &l.MaxPlacesPerCustomer, &l.OfferSeconds,
 		&l.SalesStartAt, &l.SalesEndAt, &l.Definition,
 		&l.Facts.DoorsAt, &l.Facts.Language, &l.Facts.Format, &l.Facts.Accessibility, &l.Facts.Note, &l.Facts.Cancellation, &l.Facts.TestMode,
 		&l.Facts.ExternalRef, &l.Facts.Metadata,

@@ -64,7 +64,8 @@ type Ending struct {
 // Observer is told what happens in the store. Its methods must not block.
 type Observer interface {
 	lanes.Observer
-	Hold(replayed bool, err error) // what became of a request for a hold
+	Hold(replayed bool, err error)            // what became of a request for a hold
+	Waitlist(status boxoffice.WaitlistStatus) // what an entry of a waitlist has become
 }
 
 // Store is the database with its rules: one exported method is one use case

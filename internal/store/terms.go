@@ -154,7 +154,7 @@ func (s *Store) loadTerms(ctx context.Context, q querier, show uuid.UUID) (*boxo
 	var queue *boxoffice.Queue
 	err := q.QueryRow(ctx, sqlShowsTerms, show).Scan(&t.ShowID, &t.OrganisationID, &t.Definition, &t.Status, &t.StartsAt, &t.EndsAt,
 		&t.SalesStartAt, &t.SalesEndAt, &t.Currency, &t.HoldSeconds, &t.MaxHoldSeconds,
-		&t.MaxPlacesPerReservation, &t.MaxPlacesPerCustomer, &planID, &t.Cancellation, &queue, &t.QueueOpen, &t.QueueEnded)
+		&t.MaxPlacesPerReservation, &t.MaxPlacesPerCustomer, &planID, &t.Cancellation, &t.OfferSeconds, &queue, &t.QueueOpen, &t.QueueEnded)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such show.")
 	}

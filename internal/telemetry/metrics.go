@@ -26,6 +26,8 @@ type Metrics struct {
 
 	Holds *prometheus.CounterVec // outcome: see Hold
 
+	WaitlistEntries *prometheus.CounterVec // status: what entries of waitlists have become
+
 	LaneCommands *prometheus.HistogramVec // lane: commands in one transaction
 	LaneWait     *prometheus.HistogramVec // lane: from queueing until its transaction begins
 	LaneWork     *prometheus.HistogramVec // lane: a transaction, from begin to commit
@@ -78,21 +80,22 @@ func NewMetrics() *Metrics {
 	}
 
 	m := &Metrics{
-		registry:       prometheus.NewRegistry(),
-		Requests:       counter("http_requests_total", "HTTP requests answered, by operation and status.", "operation", "status"),
-		RequestSeconds: histogram("http_request_seconds", "Time to answer a request, by operation.", seconds, "operation"),
-		InFlight:       gauge("http_requests_in_flight", "Requests being worked on, event streams excepted."),
-		Room:           gauge("http_room", "Requests for a hold that may be worked on at once; more are answered OVERLOADED."),
-		Streams:        gauge("http_streams", "Open event streams."),
-		Holds:          counter("holds_total", "Requests for a hold, by outcome: placed, replayed or the code of the refusal.", "outcome"),
-		LaneCommands:   histogram("lane_commands", "Commands in one transaction of a lane.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "lane"),
-		LaneWait:       histogram("lane_wait_seconds", "Time a command waits before its transaction begins.", seconds, "lane"),
-		LaneWork:       histogram("lane_work_seconds", "Time a transaction of a lane takes, commit included.", seconds, "lane"),
-		LaneQueued:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "rowlock", Name: "lane_queued", Help: "Commands waiting in a lane now."}, []string{"lane"}),
-		Jobs:           counter("jobs_total", "Jobs worked, by kind and outcome.", "kind", "outcome"),
-		JobSeconds:     histogram("job_seconds", "Time a job takes, by kind.", seconds, "kind"),
-		OldestSnapshot: gauge("oldest_snapshot_seconds", "Age of the oldest transaction on the database, which keeps dead rows from being vacuumed."),
-		ExpiryLag:      gauge("expiry_lag_seconds", "Age of the oldest overdue reservation that is not closed yet."),
+		registry:        prometheus.NewRegistry(),
+		Requests:        counter("http_requests_total", "HTTP requests answered, by operation and status.", "operation", "status"),
+		RequestSeconds:  histogram("http_request_seconds", "Time to answer a request, by operation.", seconds, "operation"),
+		InFlight:        gauge("http_requests_in_flight", "Requests being worked on, event streams excepted."),
+		Room:            gauge("http_room", "Requests for a hold that may be worked on at once; more are answered OVERLOADED."),
+		Streams:         gauge("http_streams", "Open event streams."),
+		Holds:           counter("holds_total", "Requests for a hold, by outcome: placed, replayed or the code of the refusal.", "outcome"),
+		WaitlistEntries: counter("waitlist_entries_total", "Entries of waitlists, by what they have become: waiting, offered, accepted, declined, lapsed, left.", "status"),
+		LaneCommands:    histogram("lane_commands", "Commands in one transaction of a lane.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "lane"),
+		LaneWait:        histogram("lane_wait_seconds", "Time a command waits before its transaction begins.", seconds, "lane"),
+		LaneWork:        histogram("lane_work_seconds", "Time a transaction of a lane takes, commit included.", seconds, "lane"),
+		LaneQueued:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "rowlock", Name: "lane_queued", Help: "Commands waiting in a lane now."}, []string{"lane"}),
+		Jobs:            counter("jobs_total", "Jobs worked, by kind and outcome.", "kind", "outcome"),
+		JobSeconds:      histogram("job_seconds", "Time a job takes, by kind.", seconds, "kind"),
+		OldestSnapshot:  gauge("oldest_snapshot_seconds", "Age of the oldest transaction on the database, which keeps dead rows from being vacuumed."),
+		ExpiryLag:       gauge("expiry_lag_seconds", "Age of the oldest overdue reservation that is not closed yet."),
 		ExpirySeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "rowlock", Name: "expiry_seconds",
 			Help: "Time from a reservation's expiresAt until it was closed.", Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}}),
 		Swept: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "rowlock", Name: "expiry_swept_total",
@@ -123,7 +126,7 @@ func NewMetrics() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.Holds,
+		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.Holds, m.WaitlistEntries,
 		m.LaneCommands, m.LaneWait, m.LaneWork, m.LaneQueued,
 		m.Jobs, m.JobSeconds, m.OldestSnapshot, m.ExpiryLag, m.ExpirySeconds, m.Swept,
 		m.QueuesOpen, m.QueueWaiting, m.QueueCalled,
@@ -145,6 +148,11 @@ func (m *Metrics) Hold(replayed bool, err error) {
 		outcome = "replayed"
 	}
 	m.Holds.WithLabelValues(outcome).Inc()
+}
+
+// Waitlist counts an entry of a waitlist that has become something.
+func (m *Metrics) Waitlist(status boxoffice.WaitlistStatus) {
+	m.WaitlistEntries.WithLabelValues(string(status)).Inc()
 }
 
 // Payment counts a payment that has an outcome.

@@ -246,6 +246,7 @@ with known(type, before_status, after_status) as (values
   ('refund.succeeded', 'failed', 'succeeded'),
   ('ticket.issued', '', 'valid'), ('ticket.used', 'valid', 'used'), ('ticket.void', 'valid', 'void'), ('ticket.void', 'used', 'void'),
   ('ticket.void', '', 'void'), -- some were valid, some used
+  ('waitlist.joined', '', 'waiting'), ('waitlist.left', 'waiting', 'left'),
   ('place.blocked', 'available', 'blocked'), ('place.unblocked', 'blocked', 'available'),
   ('show.published', 'draft', 'on_sale'), ('show.paused', 'on_sale', 'paused'), ('show.resumed', 'paused', 'on_sale'),
   ('show.cancelled', 'draft', 'cancelled'), ('show.cancelled', 'on_sale', 'cancelled'), ('show.cancelled', 'paused', 'cancelled'),
@@ -382,7 +383,10 @@ select i.what, i.show_id, i.organisation_id, s.organisation_id
         union select 'tickets', show_id, organisation_id from tickets
         union select 'scans', show_id, organisation_id from scans
         union select 'buyers', show_id, organisation_id from buyers
-        union select 'ticket holders', show_id, organisation_id from ticket_holders) i
+        union select 'ticket holders', show_id, organisation_id from ticket_holders
+        union select 'waitlist', show_id, organisation_id from waitlist_entries
+        union select 'waitlist buyers', show_id, organisation_id from waitlist_buyers
+        union select 'waitlist looks', show_id, organisation_id from waitlist_looks) i
   left join shows s using (show_id)
  where s.organisation_id is distinct from i.organisation_id;
 
@@ -693,3 +697,50 @@ select a.show_id, a.number, a.customer_id, a.reservation_id, r.customer_id as ho
   left join reservations r on r.show_id = a.show_id and r.reservation_id = a.reservation_id
  where a.reservation_id is not null
    and (r.customer_id is distinct from a.customer_id or r.created_at >= a.session_ends_at);
+
+-- name: an_offer_of_the_waitlist_is_a_hold_of_the_one_who_waited
+-- Each entry has one at most, and is what became of it: an offer that was bought is spent, one that was let go is over.
+select show_id, entry_id, e.status, e.customer_id, e.reservation_id, r.reservation_id as reservation_of_entry, r.status as status_of_reservation,
+       r.customer_id as customer_of_reservation
+  from (select show_id, entry_id, status, customer_id, party_size, reservation_id from waitlist_entries where reservation_id is not null) e
+  full join (select show_id, waitlist_entry_id as entry_id, reservation_id, status, customer_id from reservations
+              where waitlist_entry_id is not null) r using (show_id, entry_id)
+ where e.reservation_id is distinct from r.reservation_id
+    or e.customer_id is distinct from r.customer_id
+    or e.status is distinct from case r.status when 'active' then 'offered' when 'consumed' then 'accepted' when 'cancelled' then 'declined'
+                                               else 'lapsed' end;
+
+-- name: a_show_knows_how_many_wait
+-- Or what becomes free would be sold past them, and buyers would be held up for nobody.
+select show_id, h.waiting, w.waiting as entries_that_wait
+  from show_heads h
+  full join (select show_id, count(*) as waiting from waitlist_entries where status = 'waiting' group by show_id) w using (show_id)
+ where coalesce(h.waiting, 0) <> coalesce(w.waiting, 0);
+
+-- name: a_customer_waits_once_in_a_show
+-- Nobody has two turns.
+select show_id, customer_id, count(*) as entries
+  from waitlist_entries
+ where status in ('waiting', 'offered')
+ group by show_id, customer_id
+having count(*) > 1;
+
+-- name: who_waits_is_logged_as_they_came_and_went
+-- Who came first is first: by the show's versions.
+select show_id, e.entry_id, version, e.status, l.entries as logged
+  from (select show_id, entry_no as version, entry_id, status, 'waiting' as what from waitlist_entries) e
+  full join (select show_id, version, after_status as what, count(*) as entries from changes where type = 'waitlist.joined' group by 1, 2, 3) l
+       using (show_id, version, what)
+ where e.entry_id is null or l.entries is distinct from 1
+union all
+select show_id, null, null, 'left', coalesce(e.entries, 0) - coalesce(l.entries, 0)
+  from (select show_id, count(*) as entries from waitlist_entries where status = 'left' group by show_id) e
+  full join (select show_id, count(*) as entries from changes where type = 'waitlist.left' group by show_id) l using (show_id)
+ where coalesce(e.entries, 0) <> coalesce(l.entries, 0);
+
+-- name: what_is_personal_of_a_waitlist_belongs_to_an_entry_of_the_same_customer
+-- Or forgetting the customer would leave it behind.
+select b.show_id, b.entry_id, b.customer_id, e.customer_id as customer_of_entry
+  from waitlist_buyers b
+  left join waitlist_entries e on e.show_id = b.show_id and e.entry_id = b.entry_id
+ where e.customer_id is distinct from b.customer_id;

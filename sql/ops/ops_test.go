@@ -41,6 +41,10 @@ type night struct {
 	gala gala
 	// The show that people wait for.
 	rush uuid.UUID
+	// A show that is sold out, and who waits for it: one bought what was
+	// offered, one has an offer, one waits, one left.
+	full                         fixture.Made
+	bought, asked, waits, leaver *store.WaitlistView
 }
 
 var org = boxoffice.DefaultOrganisationID
@@ -96,11 +100,12 @@ func newNight(t *testing.T) *night {
 	n.place("eve", store.PlaceRequest{Seats: refs(seats[6])})
 	n.pay()
 	n.wait()
+	n.queue()
 	return n
 }
 
-// wait has two people wait for a show of its own; one of them holds when it is their turn.
-func (n *night) wait() {
+// queue has two people wait for a show of its own; one of them holds when it is their turn.
+func (n *night) queue() {
 	n.t.Helper()
 	rush, _, err := n.s.CreateShow(n.t.Context(), fixture.Staff, fixture.Key(), store.NewShow{
 		Organisation: org, EventID: n.show.EventID, StartsAt: time.Now().Add(time.Hour * 48), Currency: "EUR", Publish: true,
@@ -125,6 +130,32 @@ func (n *night) wait() {
 	}
 	n.place("quentin", store.PlaceRequest{ShowID: n.rush, Areas: []store.AreaRef{{ID: rush.Areas[0].ID, Quantity: 1}},
 		Pass: &boxoffice.Pass{ShowID: n.rush, Number: quinn.Number, Turn: 1, CustomerID: "quentin"}})
+}
+
+func (n *night) wait() {
+	n.t.Helper()
+	n.full = fixture.Show(n.t, n.s, fixture.Options{Seats: 2})
+	join := func(who string, party int) *store.WaitlistView {
+		v, _, err := n.s.JoinWaitlist(n.t.Context(), customer(who), new(fixture.Key()), store.JoinRequest{
+			ShowID: n.full.ID, CustomerID: who, PartySize: party, Buyer: boxoffice.Buyer{Name: who, Email: who + "@example.org"},
+		})
+		n.must(err)
+		return v
+	}
+	hold := n.place("first", store.PlaceRequest{ShowID: n.full.ID, Seats: refs(n.full.Seats...)})
+	n.waits, n.bought, n.asked, n.leaver = join("wanda", 2), join("will", 1), join("wim", 1), join("walt", 1)
+	_, _, err := n.s.LeaveWaitlist(n.t.Context(), customer("walt"), new(fixture.Key()), n.leaver.ID)
+	n.must(err)
+	for _, seat := range n.full.Seats[:1] {
+		_, _, err = n.s.ChangeReservation(n.t.Context(), customer("first"), new(fixture.Key()), hold.ID, store.ChangeRequest{RemoveSeats: refs(seat)})
+		n.must(err)
+	}
+	_, _, err = n.s.ReleaseReservation(n.t.Context(), customer("first"), new(fixture.Key()), hold.ID)
+	n.must(err)
+	offer, err := n.s.ReadWaitlistEntry(n.t.Context(), uuid.Nil, "", n.bought.ID)
+	n.must(err)
+	_, err = n.s.ConfirmReservation(n.t.Context(), fixture.Staff, new(fixture.Key()), offer.ReservationID, store.ConfirmRequest{Method: "comp"})
+	n.must(err)
 }
 
 func (n *night) must(err error) {
@@ -285,6 +316,20 @@ func TestQueries(t *testing.T) {
 		one(t, n.ask("sales_by_show", nil), map[string]string{"capacity": "10", "held": "4", "free": "6", "held_minor": "6000"})
 	})
 
+	run("waitlist_by_show tells who waits, who has an offer, and why not", func(t *testing.T) {
+		f := n.ask("waitlist_by_show", map[string]string{"show": n.full.ID.String()})
+		if len(f) != 4 {
+			t.Errorf("%v", f)
+		}
+		one(t, f, map[string]string{"customer_id": "wanda", "status": "waiting", "party_size": "2", "found": "1", "remaining": "0"})
+		one(t, f, map[string]string{"customer_id": "will", "status": "accepted"})
+		one(t, f, map[string]string{"customer_id": "wim", "status": "offered"})
+		one(t, f, map[string]string{"customer_id": "walt", "status": "left"})
+		if f := n.ask("waitlist_by_show", nil); len(f) != 1 || f[0]["customer_id"] != "wanda" {
+			t.Errorf("%v", f)
+		}
+	})
+
 	n.testMoney(run)
 
 	run("queue_by_show says how far waiting rooms have come", func(t *testing.T) {
@@ -363,7 +408,7 @@ func TestQueries(t *testing.T) {
 		}
 		var named string
 		for _, row := range f {
-			if strings.HasPrefix(row["text"], "select h.show_id, h.version, h.changed_at, h.definition from unnest") && row["calls"] != "" {
+			if strings.HasPrefix(row["text"], "select h.show_id, h.version, h.changed_at, h.definition, h.waiting from unnest") && row["calls"] != "" {
 				named = row["statement"]
 			}
 		}
@@ -564,6 +609,30 @@ var breaks = map[string][]string{
 	"a_turn_was_used_by_its_own_customer": {
 		`update queue_admissions set reservation_id = $2 where $1::uuid is not null and number = 2`,
 		`update queue_admissions set session_ends_at = admitted_at - interval '1 second' where $1::uuid is not null and $2::uuid is not null and number = 2`,
+	},
+	"an_offer_of_the_waitlist_is_a_hold_of_the_one_who_waited": {
+		`update waitlist_entries set status = 'declined' where status = 'offered' and $1::uuid is not null and $2::uuid is not null`,
+		`update waitlist_entries set status = 'offered' where status = 'accepted' and $1::uuid is not null and $2::uuid is not null`,
+		`update waitlist_entries set customer_id = 'walt' where status = 'offered' and $1::uuid is not null and $2::uuid is not null`,
+		`update reservations set waitlist_entry_id = null where waitlist_entry_id is not null and $1::uuid is not null and $2::uuid is not null`,
+		`update reservations set waitlist_entry_id = show_id where show_id = $1 and reservation_id = $2`,
+		`delete from waitlist_entries where status = 'accepted' and $1::uuid is not null and $2::uuid is not null`,
+	},
+	"a_show_knows_how_many_wait": {
+		`update show_heads set waiting = waiting + 1 where show_id = $1 and $2::uuid is not null`,
+		`update waitlist_entries set status = 'left' where status = 'waiting' and $1::uuid is not null and $2::uuid is not null`,
+	},
+	"a_customer_waits_once_in_a_show": {
+		`update waitlist_entries set customer_id = 'wim' where status = 'waiting' and $1::uuid is not null and $2::uuid is not null`,
+	},
+	"who_waits_is_logged_as_they_came_and_went": {
+		`delete from waitlist_entries where status = 'waiting' and $1::uuid is not null and $2::uuid is not null`,
+		`update waitlist_entries set entry_no = entry_no + 100 where status = 'waiting' and $1::uuid is not null and $2::uuid is not null`,
+		`update waitlist_entries set status = 'waiting' where status = 'left' and $1::uuid is not null and $2::uuid is not null`,
+	},
+	"what_is_personal_of_a_waitlist_belongs_to_an_entry_of_the_same_customer": {
+		`update waitlist_buyers set customer_id = 'nobody' where $1::uuid is not null and $2::uuid is not null`,
+		`delete from waitlist_entries where $1::uuid is not null and $2::uuid is not null`,
 	},
 	"a_remembered_answer_is_about_something_that_exists": {
 		`delete from reservations where show_id = $1 and reservation_id = $2`,

@@ -145,5 +145,6 @@ delete from ticket_holders where show_id = $1 and booking_id = $2 and n = $3;
 -- name: people_forget
 -- Empties what is personal of a customer. $1 organisation_id, $2 customer_id. Returns how many rows.
 with b as (delete from buyers where organisation_id = $1 and customer_id = $2 returning 1),
-     h as (delete from ticket_holders where organisation_id = $1 and customer_id = $2 returning 1)
-select (select count(*) from b) + (select count(*) from h);
+     h as (delete from ticket_holders where organisation_id = $1 and customer_id = $2 returning 1),
+     w as (delete from waitlist_buyers where organisation_id = $1 and customer_id = $2 returning 1)
+select (select count(*) from b) + (select count(*) from h) + (select count(*) from w);

@@ -5,7 +5,7 @@
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places, r.waitlist_entry_id
   from unnest($1::uuid[], $2::uuid[]) as w(show_id, reservation_id)
  cross join lateral (
    select * from reservations r where r.show_id = w.show_id and r.reservation_id = w.reservation_id
@@ -16,7 +16,7 @@ select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.exp
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places, r.waitlist_entry_id
   from unnest($1::uuid[], $2::timestamptz[], $3::int[]) as w(show_id, now, most)
  cross join lateral (
    select * from reservations r
@@ -29,7 +29,7 @@ select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.exp
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places, r.waitlist_entry_id
   from unnest($1::uuid[], $2::timestamptz[], $3::int[], $4::int[]) as w(show_id, now, area_no, wanted)
  cross join lateral (
    select w.wanted - (a.capacity - a.held - a.booked) as units
@@ -117,7 +117,7 @@ select show_id from reservations where reservation_id = $1;
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places,
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places, r.waitlist_entry_id,
        r.organisation_id, h.version, greatest(clock_timestamp(), h.changed_at)
   from reservations r
   join show_heads h using (show_id)
@@ -130,7 +130,7 @@ select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.exp
 select r.show_id, r.reservation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds,
        r.closed_at, r.staff, r.block_id, r.booking_id, r.currency,
        r.seat_nos, r.seat_types, r.seat_prices,
-       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places,
+       r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices, r.metadata, r.own_expires_at, r.cancelled_places, r.waitlist_entry_id,
        r.organisation_id, h.version, greatest(coalesce($7, clock_timestamp()), h.changed_at)
   from reservations r
   join show_heads h using (show_id)

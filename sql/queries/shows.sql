@@ -5,6 +5,7 @@
 select s.show_id, s.organisation_id, s.definition, s.status, s.starts_at, s.ends_at,
        s.sales_start_at, s.sales_end_at, s.currency, s.hold_seconds, s.max_hold_seconds,
        s.max_places_per_reservation, coalesce(s.max_places_per_customer, 0), s.plan_id, s.cancellation,
+       s.offer_seconds,
        s.queue, s.queue_open, coalesce(s.queue_ended, '')
   from shows s
  where s.show_id = $1;
@@ -15,27 +16,27 @@ select category, ticket_type, amount_minor from show_prices where show_id = $1 o
 
 -- name: show_heads_load
 -- The heads of the shows whose lock was had. $1 show_id[].
-select h.show_id, h.version, h.changed_at, h.definition
+select h.show_id, h.version, h.changed_at, h.definition, h.waiting
   from unnest($1::uuid[]) as w(show_id)
  cross join lateral (select * from show_heads h where h.show_id = w.show_id limit 1) h;
 
 -- name: show_heads_update
 -- Raises versions. One that would not rise becomes null, which the column refuses: the statement travels with COMMIT, so
 -- what it finds wrong must fail the transaction by itself.
--- $1 show_id[], $2 organisation_id[], $3 version[], $4 changed_at[], $5 definition[].
-insert into show_heads as h (show_id, organisation_id, version, changed_at, definition)
-select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::timestamptz[], $5::bigint[])
+-- $1 show_id[], $2 organisation_id[], $3 version[], $4 changed_at[], $5 definition[], $6 waiting[].
+insert into show_heads as h (show_id, organisation_id, version, changed_at, definition, waiting)
+select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::timestamptz[], $5::bigint[], $6::int[])
 on conflict (show_id) do update
    set version = case when h.version < excluded.version then excluded.version end,
-       changed_at = excluded.changed_at, definition = excluded.definition;
+       changed_at = excluded.changed_at, definition = excluded.definition, waiting = excluded.waiting;
 
 -- name: shows_redefine
 -- Writes a show's new terms. Who was reminded of another day is reminded again. $1 show_id, $2 definition, then the terms.
 update shows
    set definition = $2, status = $3, starts_at = $4, ends_at = $5, sales_start_at = $6, sales_end_at = $7,
        currency = $8, hold_seconds = $9, max_hold_seconds = $10, max_places_per_reservation = $11,
-       max_places_per_customer = nullif($12::int, 0), plan_id = coalesce($13, plan_id),
-       queue = $14, queue_open = $15, queue_ended = nullif($16, ''),
+       max_places_per_customer = nullif($12::int, 0), plan_id = coalesce($13, plan_id), offer_seconds = $14,
+       queue = $15, queue_open = $16, queue_ended = nullif($17, ''),
        reminded_at = case when starts_at = $4 then reminded_at end
  where show_id = $1 and definition = $2 - 1;
 
@@ -59,13 +60,13 @@ select $1, p.category, p.ticket_type, $2, p.amount_minor
 -- none), $7 starts_at, $8 ends_at, $9 doors_at, $10 time_zone, $11 language or '', $12 format, $13 accessibility,
 -- $14 note or '', $15 currency, $16 hold_seconds, $17 max_hold_seconds, $18 max_places_per_reservation,
 -- $19 max_places_per_customer or 0, $20 sales_start_at, $21 sales_end_at, $22 cancellation, $23 test_mode,
--- $24 external_ref or '', $25 metadata.
+-- $24 external_ref or '', $25 metadata, $26 offer_seconds.
 insert into shows (show_id, organisation_id, event_id, venue_id, hall_id, plan_id, starts_at, ends_at, doors_at, time_zone,
        language, format, accessibility, note, currency, hold_seconds, max_hold_seconds, max_places_per_reservation,
-       max_places_per_customer, sales_start_at, sales_end_at, cancellation, test_mode, external_ref, metadata)
+       max_places_per_customer, sales_start_at, sales_end_at, cancellation, test_mode, external_ref, metadata, offer_seconds)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
        nullif($11, ''), $12, $13, nullif($14, ''), $15, $16, $17, $18,
-       nullif($19::int, 0), $20, $21, $22, $23, nullif($24, ''), $25);
+       nullif($19::int, 0), $20, $21, $22, $23, nullif($24, ''), $25, $26);
 
 -- name: show_heads_insert
 -- $1 show_id, $2 organisation_id.
@@ -166,7 +167,7 @@ select show_id from shows where organisation_id = $1 and external_ref = $3 and (
 -- Shows as readers see them, in the order asked for. $1 show_id[].
 select s.show_id, s.organisation_id, s.event_id, s.plan_id, s.status, s.starts_at, s.ends_at, s.time_zone,
        s.currency, s.hold_seconds, s.max_hold_seconds, s.max_places_per_reservation, coalesce(s.max_places_per_customer, 0),
-       s.sales_start_at, s.sales_end_at, s.definition,
+       s.offer_seconds, s.sales_start_at, s.sales_end_at, s.definition,
        s.doors_at, coalesce(s.language, ''), s.format, s.accessibility, coalesce(s.note, ''), s.cancellation, s.test_mode,
        coalesce(s.external_ref, ''), s.metadata,
        v.venue_id, coalesce(v.name, ''), coalesce(v.city, ''), coalesce(v.country, ''),

@@ -19,7 +19,8 @@ begin
            -- change: the application makes the places of a new show, and that
            -- is all
            c.relname in ('show_heads', 'show_seats', 'show_areas') as places,
-           c.relname in ('reservations', 'blocks', 'bookings', 'payments', 'refunds', 'tickets', 'scans') as holds,
+           c.relname in ('reservations', 'blocks', 'bookings', 'payments', 'refunds', 'tickets', 'scans',
+                         'waitlist_entries', 'waitlist_looks') as holds,
            -- the log itself, and its partitions should it have some
            c.oid = to_regclass('public.changes')
              or exists (select from pg_inherits where inhrelid = c.oid and inhparent = to_regclass('public.changes')) as log

@@ -1,0 +1,163 @@
+package onsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/rowlock/rowlock/bench/report"
+)
+
+// Crush is many times more people than can be served. They want large parties,
+// so that the database is what cannot keep up: a machine that serves 20,000
+// small holds a second cannot also play the 200,000 people who want them.
+type Crush struct {
+	Shows, Seats int           // of each show
+	Party        int           // seats of a hold
+	Callers      int           // who ask at the same time
+	During       time.Duration // of each of the two loads
+	Times        int           // how many times what can be served comes in the second
+}
+
+// Tenfold is the crush of the table.
+var Tenfold = Crush{Shows: 30, Seats: 20_000, Party: partyMax, Callers: 2_000, During: 6 * time.Second, Times: 10}
+
+const (
+	partyMax   = 100 // places of a reservation, in all shows here
+	crushFirst = 200 // callers who find out what can be served
+)
+
+// Crushed is what came of it.
+type Crushed struct {
+	Best   Load // as many as are served, asking again at once
+	Crush  Load // the many
+	Health Load // of /healthz and /readyz meanwhile
+}
+
+// parties are the places that nobody has yet: one for each hold.
+type parties struct {
+	mu   sync.Mutex
+	left []party
+}
+
+type party struct {
+	show *show
+	from int
+}
+
+func (p *parties) take() (party, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.left) == 0 {
+		return party{}, false
+	}
+	last := len(p.left) - 1
+	next := p.left[last]
+	p.left = p.left[:last]
+	return next, true
+}
+
+func (p *parties) giveBack(one party) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left = append(p.left, one)
+}
+
+// Crush finds out how many holds are served in a second, then lets many times
+// as many come in each, whether or not others have been served.
+func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
+	shows, err := h.shows(ctx, c.Shows, c.Seats)
+	if err != nil {
+		return done, err
+	}
+	var free parties
+	for i := range shows {
+		for from := 0; from+c.Party <= c.Seats; from += c.Party {
+			free.left = append(free.left, party{&shows[i], from})
+		}
+	}
+	rand.Shuffle(len(free.left), func(i, j int) { free.left[i], free.left[j] = free.left[j], free.left[i] })
+	err = h.behind(ctx, Rowlock, "", func(s *service) error {
+		callers, hangUp, err := h.callers(ctx, s, c.Callers+2)
+		if err != nil {
+			return err
+		}
+		defer hangUp()
+		looked := press(ctx, callers, len(callers), time.Minute, []string{"200"}, func(c *caller, i int) (*fasthttp.Response, error) {
+			return c.get(shows[i%len(shows)].path("availability"), takesGzip)
+		})
+		if err := looked.err(); err != nil {
+			return err
+		}
+		out := errors.New("no seats are left: the machine is too fast for this load")
+		hold := func(one *caller, _ int) (*fasthttp.Response, error) {
+			want, ok := free.take()
+			if !ok {
+				return nil, out
+			}
+			one.body = want.show.hold(one.body[:0], want.from, c.Party)
+			resp, err := one.post(placePath, one.body)
+			if err == nil && resp.StatusCode() == fasthttp.StatusServiceUnavailable {
+				free.giveBack(want)
+			}
+			return resp, err
+		}
+		buyers, watch := callers[:c.Callers], callers[c.Callers:]
+		done.Best = press(ctx, buyers[:min(crushFirst, c.Callers)], len(free.left), c.During, []string{"201"}, hold)
+		if err := done.Best.err(); err != nil {
+			return err
+		}
+		var both sync.WaitGroup
+		both.Go(func() {
+			done.Health = pace(ctx, watch, 20, c.During, []string{"200"}, func(one *caller, i int) (*fasthttp.Response, error) {
+				return one.get([]string{"/healthz", "/readyz"}[i%2], "")
+			})
+		})
+		both.Go(func() {
+			rate := max(1, c.Times*int(done.Best.PerSecond()))
+			done.Crush = pace(ctx, buyers, rate, c.During, []string{"201"}, hold)
+		})
+		both.Wait()
+		return done.Health.err()
+	})
+	return done, err
+}
+
+const (
+	noteOffered = "came per second"
+	noteHealth  = "health p99 ms"
+	servedBest  = "as many as are served"
+	servedCrush = "ten times as many"
+)
+
+func crushes(ctx context.Context, h *House, o Options) ([]report.Row, error) {
+	load := Tenfold
+	load.During = o.during(load.During, 2*time.Second)
+	t := table{row: report.Row{
+		ID: "crush", Title: "Ten times more people than can be served", Unit: "holds/s",
+		Explain: fmt.Sprintf("Holds of %d seats of %d shows, so that Postgres is what cannot keep up. First %d callers ask again at once, which shows what can be served; then ten times as many come each second, whether or not others have been answered. "+
+			"Times are from when they came. /healthz and /readyz are asked meanwhile, and have to say 200.", load.Party, load.Shows, crushFirst),
+		Bars: []report.Bar{
+			{Of: servedCrush, Against: servedBest, Sense: report.AtLeast, Limit: 0.8}, {Of: servedCrush, Note: noteAway, Sense: report.AtMost, Limit: 50},
+			{Of: servedCrush, Note: noteFailed, Sense: report.AtMost},
+		},
+	}}
+	for round := range o.Rounds {
+		c, err := h.Crush(ctx, load)
+		if err != nil {
+			return nil, err
+		}
+		t.add(servedBest, "", c.Best.PerSecond(), c.Best.notes())
+		notes := c.Crush.notes()
+		notes[noteOffered], notes[noteHealth] = float64(c.Crush.Attempts)/load.During.Seconds(), ms(c.Health.P99)
+		t.add(servedCrush, "", c.Crush.PerSecond(), notes)
+		o.Say("crush, round %d: %.0f/s at best, of %.0f/s that came %.0f/s were served, p99 %.0f ms; turned away p99 %.1f ms; health p99 %.1f ms", round+1,
+			c.Best.PerSecond(), notes[noteOffered], c.Crush.PerSecond(), ms(c.Crush.P99), ms(c.Crush.ShedP99), ms(c.Health.P99))
+	}
+	return []report.Row{t.settle()}, nil
+}

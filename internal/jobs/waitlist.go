@@ -1,0 +1,69 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/riverqueue/river"
+
+	"github.com/rowlock/rowlock/internal/store"
+)
+
+// The batch that frees places offers them to those who wait, in its own
+// transaction. These jobs are for what it could not know of: a sale that
+// begins by itself, a row that somebody had locked.
+const (
+	waitlistEvery    = time.Minute
+	waitlistShowsMax = 1000
+)
+
+// OfferWaitlistArgs ask to serve the waitlist of a show.
+type OfferWaitlistArgs struct {
+	ShowID uuid.UUID `json:"showId"`
+}
+
+// Kind implements [river.JobArgs].
+func (OfferWaitlistArgs) Kind() string { return "waitlist_offer" }
+
+type offerWaitlist struct {
+	river.WorkerDefaults[OfferWaitlistArgs]
+	store *store.Store
+}
+
+func (w *offerWaitlist) Work(ctx context.Context, job *river.Job[OfferWaitlistArgs]) error {
+	return w.store.OfferWaitlist(ctx, job.Args.ShowID)
+}
+
+// SweepWaitlistsArgs ask to serve the waitlists of shows where something is
+// free.
+type SweepWaitlistsArgs struct{}
+
+// Kind implements [river.JobArgs].
+func (SweepWaitlistsArgs) Kind() string { return "waitlists_sweep" }
+
+type sweepWaitlists struct {
+	river.WorkerDefaults[SweepWaitlistsArgs]
+	store *store.Store
+}
+
+func (w *sweepWaitlists) Timeout(*river.Job[SweepWaitlistsArgs]) time.Duration { return sweepTimeout }
+
+func (w *sweepWaitlists) Work(ctx context.Context, _ *river.Job[SweepWaitlistsArgs]) error {
+	shows, err := w.store.UnservedShows(ctx, waitlistShowsMax)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, show := range shows {
+		if err := w.store.OfferWaitlist(ctx, show); err != nil {
+			failed = append(failed, fmt.Errorf("show %s: %w", show, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,132 @@
+-- The waitlist of sold-out shows.
+
+-- name: waitlist_free
+-- The seats of a show that are free, as written down, locked; those that somebody outside the lanes has are left out.
+-- $1 show_id.
+select show_id, seat_no, state, reservation_id, held_until, block_id, holder
+  from show_seats where show_id = $1 and state = 'a' order by seat_no for update skip locked;
+
+-- name: waitlist_next
+-- Who comes next: of each sort of party the earliest, as many as $2 places would do for, and $3 more. Entries of one sort
+-- are alike to the rules, so who is left out could not be served. $1 show_id.
+with recursive sorts as (
+  (select w.party_size, w.categories from waitlist_entries w
+    where w.show_id = $1 and w.status = 'waiting'
+    order by w.party_size, w.categories limit 1)
+  union all
+  select n.party_size, n.categories
+    from sorts s
+   cross join lateral (
+     select w.party_size, w.categories from waitlist_entries w
+      where w.show_id = $1 and w.status = 'waiting' and (w.party_size, w.categories) > (s.party_size, s.categories)
+      order by w.party_size, w.categories limit 1) n)
+select e.show_id, e.entry_id, e.customer_id, e.entry_no, e.party_size, e.categories, e.status, e.joined_at, e.offered_at,
+       e.reservation_id, e.closed_at
+  from sorts s
+ cross join lateral (
+   select * from waitlist_entries e
+    where e.show_id = $1 and e.status = 'waiting' and e.party_size = s.party_size and e.categories = s.categories
+    order by e.entry_no
+    limit $2::int / s.party_size + $3::int) e;
+
+-- name: waitlist_named
+-- Entries that commands and reservations are about, locked. $1 show_id[], $2 entry_id[].
+select e.show_id, e.entry_id, e.customer_id, e.entry_no, e.party_size, e.categories, e.status, e.joined_at, e.offered_at,
+       e.reservation_id, e.closed_at
+  from unnest($1::uuid[], $2::uuid[]) as w(show_id, entry_id)
+ cross join lateral (
+   select * from waitlist_entries e where e.show_id = w.show_id and e.entry_id = w.entry_id limit 1 for no key update) e;
+
+-- name: waitlist_of_customers
+-- Entries that customers have and that are not over. $1 show_id[], $2 customer_id[].
+select e.show_id, e.entry_id, e.customer_id, e.entry_no, e.party_size, e.categories, e.status, e.joined_at, e.offered_at,
+       e.reservation_id, e.closed_at
+  from unnest($1::uuid[], $2::text[]) as w(show_id, customer_id)
+ cross join lateral (
+   select * from waitlist_entries e
+    where e.show_id = w.show_id and e.customer_id = w.customer_id and e.status in ('waiting', 'offered')
+    limit 1 for no key update) e;
+
+-- name: waitlist_save
+-- New entries, and what may change about old ones. $1 show_id[], $2 entry_id[], $3 organisation_id[], $4 customer_id[],
+-- $5 entry_no[], $6 party_size[], $7 categories as array literals, $8 status[], $9 joined_at[], $10 offered_at[],
+-- $11 reservation_id[], $12 closed_at[].
+insert into waitlist_entries (show_id, entry_id, organisation_id, customer_id, entry_no, party_size, categories, status,
+       joined_at, offered_at, reservation_id, closed_at)
+select w.show_id, w.entry_id, w.organisation_id, w.customer_id, w.entry_no, w.party_size, w.categories::text[], w.status,
+       w.joined_at, w.offered_at, w.reservation_id, w.closed_at
+  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::bigint[], $6::int[], $7::text[], $8::text[],
+              $9::timestamptz[], $10::timestamptz[], $11::uuid[], $12::timestamptz[])
+    as w(show_id, entry_id, organisation_id, customer_id, entry_no, party_size, categories, status, joined_at, offered_at,
+         reservation_id, closed_at)
+on conflict (show_id, entry_id) do update
+   set status = excluded.status, offered_at = excluded.offered_at, reservation_id = excluded.reservation_id,
+       closed_at = excluded.closed_at;
+
+-- name: waitlist_mark
+-- Says of a reservation whose offer it is. Apart from reservations_insert, where every hold would pay for it.
+-- $1 show_id, $2 reservation_id, $3 entry_id.
+update reservations set waitlist_entry_id = $3 where show_id = $1 and reservation_id = $2;
+
+-- name: waitlist_buyers_save
+-- $1 show_id, $2 entry_id, $3 organisation_id, $4 customer_id, $5 name, $6 email, $7 phone, $8 locale.
+insert into waitlist_buyers (show_id, entry_id, organisation_id, customer_id, name, email, phone, locale)
+values ($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: waitlist_looks_save
+-- $1 show_id, $2 organisation_id, $3 looked_at, $4 categories, $5 found, $6 remaining.
+insert into waitlist_looks (show_id, organisation_id, looked_at, categories, found, remaining)
+values ($1, $2, $3, $4, $5, $6)
+on conflict (show_id) do update
+   set looked_at = excluded.looked_at, categories = excluded.categories, found = excluded.found, remaining = excluded.remaining;
+
+-- name: waitlist_show_of
+-- In which show an entry is. $1 entry_id.
+select show_id from waitlist_entries where entry_id = $1;
+
+-- name: waitlist_read
+-- One entry as a reader sees it, with the end of its offer and the clock that it is judged by. $1 entry_id.
+select e.show_id, e.entry_id, e.customer_id, e.entry_no, e.party_size, e.categories, e.status, e.joined_at, e.offered_at,
+       e.reservation_id, e.closed_at,
+       e.organisation_id, b.name, b.email, b.phone, b.locale, r.expires_at, h.version, greatest(clock_timestamp(), h.changed_at)
+  from waitlist_entries e
+  join show_heads h on h.show_id = e.show_id
+  left join waitlist_buyers b on b.show_id = e.show_id and b.entry_id = e.entry_id
+  left join reservations r on r.show_id = e.show_id and r.reservation_id = e.reservation_id
+ where e.entry_id = $1;
+
+-- name: waitlist_list
+-- A page of a show's waitlist, the earliest first. $1 organisation_id, $2 show_id, $3 status or null ('offered' and
+-- 'lapsed' as a reader sees them), $4 entry_no of the last entry of the page before, or 0, $5 how many.
+select e.show_id, e.entry_id, e.customer_id, e.entry_no, e.party_size, e.categories, e.status, e.joined_at, e.offered_at,
+       e.reservation_id, e.closed_at,
+       e.organisation_id, b.name, b.email, b.phone, b.locale, r.expires_at, h.version, greatest(clock_timestamp(), h.changed_at)
+  from waitlist_entries e
+  join show_heads h on h.show_id = e.show_id
+  left join waitlist_buyers b on b.show_id = e.show_id and b.entry_id = e.entry_id
+  left join reservations r on r.show_id = e.show_id and r.reservation_id = e.reservation_id
+ where e.organisation_id = $1 and e.show_id = $2 and e.entry_no > $4
+   and ($3::text is null
+        or $3 = case when e.status = 'offered' and r.expires_at <= greatest(clock_timestamp(), h.changed_at) then 'lapsed' else e.status end)
+ order by e.entry_no
+ limit $5;
+
+-- name: waitlist_position
+-- How many wait in a show, up to and with an entry. $1 show_id, $2 entry_no.
+select count(*)::int from waitlist_entries where show_id = $1 and status = 'waiting' and entry_no <= $2;
+
+-- name: waitlist_look
+-- What was free when a show's waitlist was last served. $1 show_id.
+select looked_at, categories, found, remaining from waitlist_looks where show_id = $1;
+
+-- name: waitlist_shows
+-- Shows where somebody waits though something is free, or an overdue hold is not closed. Most of that is of no use to
+-- those who wait: it is for the sweep, which asks seldom. $1 how many.
+select w.show_id
+  from (select distinct show_id from waitlist_entries where status = 'waiting') w
+  join shows s on s.show_id = w.show_id and s.status = 'on_sale'
+ where exists (select from show_seats p where p.show_id = w.show_id and p.state = 'a')
+    or exists (select from show_areas a where a.show_id = w.show_id and a.held + a.booked < a.capacity)
+    or exists (select from reservations r where r.show_id = w.show_id and r.status = 'active' and r.expires_at <= clock_timestamp())
+ order by w.show_id
+ limit $1;
