@@ -79,7 +79,7 @@ func TestADrawIsHeldAgainstItsDatabase(t *testing.T) {
 		}
 		called += n
 	}
-	run := func() (err error, said string) {
+	run := func() (said string, err error) {
 		var out, stderr bytes.Buffer
 		cmd := drawVerb()
 		cmd.SetOut(&out)
@@ -87,9 +87,9 @@ func TestADrawIsHeldAgainstItsDatabase(t *testing.T) {
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs([]string{"--show=" + show.ID.String(), "--database-url=" + db.URL(store.RoleApp), "--database-lane-url=" + db.URL(store.RoleLane)})
 		err = cmd.ExecuteContext(context.WithoutCancel(t.Context()))
-		return err, stderr.String()
+		return stderr.String(), err
 	}
-	if err, said := run(); err != nil || !strings.Contains(said, "40 were called, in this order") {
+	if said, err := run(); err != nil || !strings.Contains(said, "40 were called, in this order") {
 		t.Errorf("%v\n%s", err, said)
 	}
 	for _, harm := range []string{
@@ -99,7 +99,7 @@ func TestADrawIsHeldAgainstItsDatabase(t *testing.T) {
 		if _, err := db.Pool("").Exec(t.Context(), harm); err != nil {
 			t.Fatal(err)
 		}
-		if err, said := run(); err == nil || !strings.Contains(said, "WRONG") {
+		if said, err := run(); err == nil || !strings.Contains(said, "WRONG") {
 			t.Errorf("after %s: %v\n%s", harm, err, said)
 		}
 		if _, err := db.Pool("").Exec(t.Context(), "update queue_admissions set position = 100 - position where position > 50"); err != nil {

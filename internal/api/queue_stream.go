@@ -113,22 +113,22 @@ func (r *queueRoom) now() (*store.QueueState, <-chan struct{}) {
 	return r.state, r.news
 }
 
-// place is where an entry is in the whole order; 0 until that is known. A round
-// is read once for all who are in it.
-func (r *queueRoom) place(ctx context.Context, v *store.QueueView) (int64, error) {
+// place is where an entry is in the whole order; 0 until that is known, and
+// while the database is away. A round is read once for all who are in it.
+func (r *queueRoom) place(ctx context.Context, v *store.QueueView) int64 {
 	r.drawing.Lock()
 	round := r.drawn[v.Round]
 	if round == nil {
 		list, err := r.rooms.rounds(ctx, r.show, v.Round, 1)
 		if err != nil || len(list) == 0 || !list[0].Drawn() {
 			r.drawing.Unlock()
-			return 0, err
+			return 0
 		}
 		round = &list[0]
 		r.drawn[v.Round] = round
 	}
 	r.drawing.Unlock()
-	return round.Position(v.Number), nil
+	return round.Position(v.Number)
 }
 
 type streamQueueInput struct {
@@ -246,18 +246,15 @@ func (w *queueWatcher) run(ctx context.Context) error {
 // more, and whether there will be no more.
 func (w *queueWatcher) tell(ctx context.Context, st *store.QueueState) (pause time.Duration, over bool, err error) {
 	if w.v.Status == boxoffice.QueueWaiting && w.place == 0 && w.v.Number <= st.Head.Drawn {
-		if w.place, err = w.room.place(ctx, &w.v); err != nil {
-			return nearEvery, false, nil // the database is away
+		if w.place = w.room.place(ctx, &w.v); w.place == 0 {
+			return nearEvery, false, nil
 		}
 	}
 	called := w.v.Status == boxoffice.QueueWaiting && w.place > 0 && w.place <= st.Head.Head
 	if called || !w.again.IsZero() && !time.Now().Before(w.again) {
-		v, err := w.a.opts.Store.QueueEntry(ctx, uuid.Nil, "", w.v.EntryID)
-		if err != nil {
-			w.again = time.Now().Add(nearEvery)
+		if !w.read(ctx) {
 			return 0, false, nil
 		}
-		w.v, w.again = v, time.Time{}
 	}
 	now := st.Now.UTC()
 	if reason := endOf(st); reason != "" {
@@ -288,6 +285,18 @@ func (w *queueWatcher) tell(ctx context.Context, st *store.QueueState) (pause ti
 		}
 	}
 	return pause, false, w.once("position", e, fmt.Sprint(e.Position, e.Waiting, e.Open, e.Reason))
+}
+
+// read reads the entry again, and reports whether that worked. It is tried
+// again soon.
+func (w *queueWatcher) read(ctx context.Context) bool {
+	v, err := w.a.opts.Store.QueueEntry(ctx, uuid.Nil, "", w.v.EntryID)
+	if err != nil {
+		w.again = time.Now().Add(nearEvery)
+		return false
+	}
+	w.v, w.again = v, time.Time{}
+	return true
 }
 
 // readAt has the entry read again at an instant of the database's clock.
