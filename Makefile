@@ -27,11 +27,11 @@ reset: build ## drop the database of make run
 
 .PHONY: test
 test: ## every test, on a Postgres of its own; PG=18 takes that version, ARGS=… goes to go test
-	@go run ./internal/pgtest/withpg -- go test -timeout 10m $(ARGS) ./...
+	@go run ./internal/pgtest/withpg -- go test -timeout 20m $(ARGS) ./...
 
 .PHONY: test-race
 test-race: ## tests of what runs at once, with the race detector
-	@go run ./internal/pgtest/withpg -- go test -race -timeout 15m $(ARGS) $(concurrent)
+	@go run ./internal/pgtest/withpg -- go test -race -timeout 30m $(ARGS) $(concurrent)
 
 .PHONY: check
 check: ## lint, with vet and format, and the house rules of tidy_test.go, generated files among them

@@ -98,7 +98,7 @@ func (s *shop) open(t *testing.T, path string, first ...chromedp.Action) *tab {
 		t.Fatal(err)
 	}
 	ctx, stop := chromedp.NewContext(s.browser, chromedp.WithTargetID(id))
-	ctx, cancel := context.WithTimeout(ctx, 2*limit)
+	ctx, cancel := context.WithTimeout(ctx, 6*limit)
 	b := &tab{t, s, ctx}
 	t.Cleanup(func() {
 		if t.Failed() {
