@@ -437,6 +437,7 @@ func (t *laneTx) lock(ctx context.Context, wait bool) error {
 		}
 		b.Queue(sqlLanesWaitTimeout, strconv.FormatInt(max(1, left.Milliseconds()), 10))
 		b.Queue(sqlLanesWaitShow, ids[0])
+		b.Queue(sqlLanesWaitTimeout, laneSettings["lock_timeout"]) // what is left may be nothing, and is not for rows
 		t.shows[0].had = true
 	}
 	if !t.w.waiting {

@@ -14,7 +14,7 @@
 select pg_try_advisory_xact_lock(show_lock_key(w.show_id)) from unnest($1::uuid[]) as w(show_id);
 
 -- name: lanes_wait_timeout
--- How long the next statement may wait for a lock, milliseconds as text. $1.
+-- How long statements may wait for a lock from now on: milliseconds as text, or with a unit. $1.
 select set_config('lock_timeout', $1, true);
 
 -- name: lanes_wait_show
