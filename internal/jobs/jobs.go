@@ -128,7 +128,6 @@ func New(cfg Config) (*Jobs, error) {
 	river.AddWorker(workers, &applyPaymentEvent{checkout: cfg.Checkout})
 	river.AddWorker(workers, &cancelShow{checkout: cfg.Checkout})
 	river.AddWorker(workers, &remindBuyers{store: cfg.Store, mails: cfg.Post != nil})
-	river.AddWorker(workers, &offerWaitlist{store: cfg.Store})
 	river.AddWorker(workers, &sweepWaitlists{store: cfg.Store})
 	river.AddWorker(workers, &sendMail{post: cfg.Post, metrics: cfg.Metrics})
 

@@ -57,8 +57,6 @@ func jobOf(t store.Task) river.InsertManyParams {
 	case boxoffice.TaskEvent:
 		at = time.Now().Add(eventRetries[0])
 		return payments(ApplyPaymentEventArgs{t.Gateway, t.Event}, len(eventRetries))
-	case boxoffice.TaskOffer:
-		return river.InsertManyParams{Args: OfferWaitlistArgs{t.ShowID}, InsertOpts: &river.InsertOpts{Queue: queueExpiry, ScheduledAt: at, MaxAttempts: 5}}
 	case boxoffice.TaskMail:
 		return river.InsertManyParams{
 			Args:       SendMailArgs{t.Mail, t.BookingID, t.RefundID, t.N, t.Tickets, t.WaitlistEntryID},

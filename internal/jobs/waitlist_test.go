@@ -1,13 +1,10 @@
 package jobs
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
@@ -49,26 +46,5 @@ func TestTheSweepServesWaitlists(t *testing.T) {
 	h.overdue(show, time.Hour)
 	if err := w.Work(h.ctx, nil); err != nil || h.entry(entry.ID) != boxoffice.WaitlistOffered {
 		t.Errorf("a hold is over: %v, %s", err, h.entry(entry.ID))
-	}
-}
-
-func TestATaskHasAWaitlistServed(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, false)
-	show, entry := h.soldOut()
-	h.overdue(show, time.Second) // the sweep of holds leaves that to its job
-	scheduler, err := NewScheduler(slog.New(slog.DiscardHandler), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pgx.BeginFunc(h.ctx, h.super, func(tx pgx.Tx) error {
-		return scheduler.Schedule(h.ctx, tx, nil, []store.Task{{ShowID: show, Task: boxoffice.Task{Kind: boxoffice.TaskOffer}}})
-	}); err != nil {
-		t.Fatal(err)
-	}
-	_, events, start := h.jobs(Config{})
-	start()
-	if e := h.next(events, OfferWaitlistArgs{}.Kind()); e.Kind != river.EventKindJobCompleted || h.entry(entry.ID) != boxoffice.WaitlistOffered {
-		t.Errorf("%s, the entry is %s", e.Kind, h.entry(entry.ID))
 	}
 }
