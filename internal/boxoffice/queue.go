@@ -332,7 +332,7 @@ func (b *batch) admission(c *PlaceReservation) (*Admission, *Error) {
 	switch {
 	case a == nil || a.CustomerID != p.CustomerID || !a.ClosedAt.IsZero():
 		return nil, Refuse(CodeQueueTokenInvalid, "Nobody was admitted with this token, or they have left.")
-	case a.Turn != p.Turn || !a.ReturningAt.IsZero() || !a.lives(b.Now):
+	case a.Turn != p.Turn || a.PassedOn || !a.lives(b.Now): // passed on, it is another's, whatever the clock says
 		return nil, Refuse(CodeQueueTokenExpired, "The turn is over.")
 	case a.ReservationID == uuid.Nil:
 		return a, nil
