@@ -98,7 +98,7 @@ type WaitlistReason string
 
 // The reasons.
 const (
-	WaitSoldOut       WaitlistReason = "sold_out"       // no place of the wanted categories has been free since it joined
+	WaitSoldOut       WaitlistReason = "sold_out"       // no place of the wanted categories was free when some last were, or none has been since it joined
 	WaitTooFew        WaitlistReason = "too_few_left"   // some were, but fewer than its party needs
 	WaitOthersFirst   WaitlistReason = "others_first"   // enough were, and went to entries before it
 	WaitApart         WaitlistReason = "apart"          // enough are, but some seats and some standing, or in several areas

@@ -58,9 +58,13 @@ func jobOf(t store.Task) river.InsertManyParams {
 		at = time.Now().Add(eventRetries[0])
 		return payments(ApplyPaymentEventArgs{t.Gateway, t.Event}, len(eventRetries))
 	case boxoffice.TaskMail:
+		priority := 2
+		if t.Mail == boxoffice.MailOffer {
+			priority = 1 // its reader has minutes, and ten thousand confirmations may be before it
+		}
 		return river.InsertManyParams{
 			Args:       SendMailArgs{t.Mail, t.BookingID, t.RefundID, t.N, t.Tickets, t.WaitlistEntryID},
-			InsertOpts: &river.InsertOpts{Queue: queueMail, ScheduledAt: at, MaxAttempts: mailAttempts},
+			InsertOpts: &river.InsertOpts{Queue: queueMail, ScheduledAt: at, MaxAttempts: mailAttempts, Priority: priority},
 		}
 	}
 	panic(fmt.Sprintf("jobs: there is no job for the task %q", t.Kind))

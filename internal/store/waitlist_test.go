@@ -11,6 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
 	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/sql/queries"
 )
 
 func waiter(name string) boxoffice.Actor { return boxoffice.Actor{CustomerID: name, Name: name} }
@@ -396,4 +397,201 @@ func TestWhateverFreesPlacesServesTheWaitlist(t *testing.T) {
 		})
 	}
 	r.proven(t)
+}
+
+// The first who waits leaves in the very batch that frees places for them: the
+// next has the places, though one party was all that they would do for.
+func TestWhoLeavesWhenTheirTurnComesMakesWayForTheNext(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 2, 0))
+	hold, err := s.place(t.Context(), "ann", 0, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := join(t, s.Store, s.ID, "first", 2), join(t, s.Store, s.ID, "second", 2)
+	both := gathered(t, s.db, 2)
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, _, err := both.LeaveWaitlist(t.Context(), waiter("first"), new(fixture.Key()), first.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	group.Go(func() {
+		if _, _, err := both.ReleaseReservation(t.Context(), waiter("ann"), new(fixture.Key()), hold.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	group.Wait()
+	if v := entry(t, s.Store, second.ID); v.Status != boxoffice.WaitlistOffered {
+		t.Errorf("the second is %s", v.Status)
+	}
+}
+
+// locked counts the free seats of a show that some transaction has locked since
+// they were written: a lock leaves its mark in the row.
+func (s shop) locked(t *testing.T) int {
+	t.Helper()
+	return s.count(t, "select count(*) from show_seats where show_id = $1 and state = 'a' and xmax::text <> '0'", s.ID)
+}
+
+// Somebody waits for one category, and all the others are on sale: a batch that
+// frees places there reads no more than what is free of the one.
+func TestAWaitlistForOneCategoryLeavesTheOthersAlone(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{Seats: 40, RowLength: 40, Edit: func(n *store.NewShow) { n.MaxPlacesPerReservation = 20 }})
+	front := make([]int, 20)
+	for i := range front {
+		front[i] = i
+	}
+	if _, err := s.place(t.Context(), "ann", 0, front...); err != nil {
+		t.Fatal(err)
+	}
+	e := join(t, s.Store, s.ID, "waits", 1, "Front")
+	hold, err := s.place(t.Context(), "bob", 0, 30, 31)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.ReleaseReservation(t.Context(), waiter("bob"), new(fixture.Key()), hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.locked(t); n > 2 {
+		t.Errorf("%d of 20 free seats were locked that nobody waits for", n)
+	}
+	if v := entry(t, s.Store, e.ID); v.Status != boxoffice.WaitlistWaiting || v.Why != boxoffice.WaitSoldOut {
+		t.Errorf("it is %s: %s", v.Status, v.Why)
+	}
+}
+
+// Nobody is served while sales rest: nothing is read or locked for it, however
+// much is given back.
+func TestAWaitlistThatRestsCostsNothing(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 6, 0))
+	var holds []*store.ReservationView
+	for i := range 6 {
+		v, err := s.place(t.Context(), "ann", 0, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds = append(holds, v)
+	}
+	join(t, s.Store, s.ID, "waits", 1)
+	pause := boxoffice.SetShowStatus{Verb: boxoffice.PauseShow}
+	if _, err := s.SetShowStatus(t.Context(), fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, s.ID, pause); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range holds {
+		if _, _, err := s.ReleaseReservation(t.Context(), waiter("ann"), new(fixture.Key()), v.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.locked(t); n > 0 {
+		t.Errorf("%d free seats were locked", n)
+	}
+}
+
+// Who has all that a customer may have is passed over, however many they are.
+func TestAnybodyWhoMayHaveNoMoreIsPassedOver(t *testing.T) {
+	t.Parallel()
+	const many = 60
+	s := openShop(t, offersOf(600, 2, many))
+	hold, err := s.place(t.Context(), "ann", 0, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range many {
+		group.Go(func() {
+			who := fmt.Sprint("has-one-", i)
+			if _, _, err := s.PlaceReservation(t.Context(), waiter(who), new(fixture.Key()), store.PlaceRequest{
+				ShowID: s.ID, CustomerID: who, Areas: []store.AreaRef{{ID: s.Areas[0].ID, Quantity: 1}},
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for i := range many {
+		group.Go(func() { join(t, s.Store, s.ID, fmt.Sprint("has-one-", i), 1) })
+	}
+	group.Wait()
+	last := join(t, s.Store, s.ID, "last", 1)
+	one := 1
+	if _, err := s.AmendShow(t.Context(), fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, s.ID, store.ShowAmendment{MaxPlacesPerCustomer: &one}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.ReleaseReservation(t.Context(), waiter("ann"), new(fixture.Key()), hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	if v := entry(t, s.Store, last.ID); v.Status != boxoffice.WaitlistOffered || v.Position != 0 {
+		t.Errorf("the last is %s: %s", v.Status, v.Why)
+	}
+}
+
+// A sale that begins by itself begins with those who wait: whoever is first
+// with a request is behind them.
+func TestASaleThatBeginsByItselfServesTheWaitlistFirst(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 1, 0))
+	hold, err := s.place(t.Context(), "ann", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := join(t, s.Store, s.ID, "waits", 1)
+	begins := new(s.clock(t).Add(time.Second))
+	if _, err := s.AmendShow(t.Context(), fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, s.ID, store.ShowAmendment{SalesStartAt: &begins}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.ReleaseReservation(t.Context(), waiter("ann"), new(fixture.Key()), hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	if v := entry(t, s.Store, e.ID); v.Status != boxoffice.WaitlistWaiting || v.Why != boxoffice.WaitNotOnSale {
+		t.Fatalf("before the sale it is %s: %s", v.Status, v.Why)
+	}
+	if _, err := s.pool.Exec(t.Context(), "select pg_sleep(extract(epoch from $1::timestamptz - clock_timestamp()) + 0.001)", *begins); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.place(t.Context(), "bob", 0, 0); boxoffice.CodeOf(err) != boxoffice.CodeSeatAlreadyReserved {
+		t.Errorf("a buyer who had not waited: %v", err)
+	}
+	if v := entry(t, s.Store, e.ID); v.Status != boxoffice.WaitlistOffered {
+		t.Errorf("it is %s", v.Status)
+	}
+}
+
+// Shows that are over, or sell no more, are nothing to the sweep, however much
+// is left of them: it would look at them for ever.
+func TestTheSweepLeavesShowsAloneThatSellNoMore(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 2, 0))
+	if _, err := s.place(t.Context(), "ann", 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	join(t, s.Store, s.ID, "pair", 2)
+	for what, c := range map[string]struct {
+		sql  string
+		want int
+	}{
+		"on sale":            {"update shows set starts_at = clock_timestamp() + interval '1 day' where show_id = $1", 1},
+		"over":               {"update shows set starts_at = clock_timestamp() - interval '1 day' where show_id = $1", 0},
+		"not yet over":       {"update shows set starts_at = clock_timestamp() - interval '1 hour', ends_at = clock_timestamp() + interval '1 hour' where show_id = $1", 1},
+		"sold till the eve":  {"update shows set sales_end_at = clock_timestamp() - interval '1 minute' where show_id = $1", 0},
+		"not sold until May": {"update shows set sales_start_at = clock_timestamp() + interval '1 minute' where show_id = $1", 0},
+	} {
+		tx, err := s.pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		if _, err := tx.Exec(t.Context(), c.sql, s.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.QueryRow(t.Context(), "select count(*) from ("+queries.All()["waitlist_shows"]+"\n) x", 10).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		tx.Rollback(t.Context())
+		if n != c.want {
+			t.Errorf("a show that is %s: %d", what, n)
+		}
+	}
 }
