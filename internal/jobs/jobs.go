@@ -120,6 +120,7 @@ func New(cfg Config) (*Jobs, error) {
 	river.AddWorker(workers, &purge[PurgeIdempotencyKeysArgs]{batch: cfg.Store.PurgeIdempotencyKeys})
 	river.AddWorker(workers, &purge[PurgeSessionsArgs]{batch: cfg.Store.PurgeSessions})
 	river.AddWorker(workers, &purge[PurgeQueueEntriesArgs]{batch: cfg.Store.PurgeQueueEntries})
+	river.AddWorker(workers, &purge[PurgeWaitlistBuyersArgs]{batch: cfg.Store.PurgeWaitlistBuyers})
 
 	river.AddWorker(workers, &purge[PurgePaymentEventsArgs]{batch: cfg.Store.PurgePaymentEvents})
 	river.AddWorker(workers, &settlePayments{checkout: cfg.Checkout, turns: newTurns(cfg.Workers)})
@@ -145,6 +146,7 @@ func New(cfg Config) (*Jobs, error) {
 			every(purgeEvery, PurgeIdempotencyKeysArgs{}),
 			every(purgeEvery, PurgeSessionsArgs{}),
 			every(purgeEvery, PurgeQueueEntriesArgs{}),
+			every(purgeEvery, PurgeWaitlistBuyersArgs{}),
 			every(purgeEvery, PurgePaymentEventsArgs{}),
 			every(sweepEvery, SweepPaymentsArgs{}),
 			every(remindEvery, RemindBuyersArgs{}),

@@ -20,6 +20,12 @@ const (
 	waitlistShowsMax = 1000
 )
 
+// PurgeWaitlistBuyersArgs ask to forget who waited for shows that are long over.
+type PurgeWaitlistBuyersArgs struct{}
+
+// Kind implements [river.JobArgs].
+func (PurgeWaitlistBuyersArgs) Kind() string { return "waitlist_purge" }
+
 // SweepWaitlistsArgs ask to serve the waitlists of shows where something is
 // free.
 type SweepWaitlistsArgs struct{}

@@ -31,8 +31,8 @@ type auditor struct {
 
 	parties []*waitModel // who joined the waitlist, the earliest first
 	turns   map[int64]*turnModel
-	calls   int // turns of the waiting room
-	freed   int // turns that were given back
+	calls   int  // turns of the waiting room
+	freed   int  // turns that were given back
 	open    bool // the waiting room
 }
 

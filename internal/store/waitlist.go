@@ -19,6 +19,7 @@ var (
 	sqlWaitlistPosition = queries.Must("waitlist_position")
 	sqlWaitlistLook     = queries.Must("waitlist_look")
 	sqlWaitlistShows    = queries.Must("waitlist_shows")
+	sqlWaitlistPurge    = queries.Must("waitlist_buyers_purge")
 )
 
 // WaitlistView is an entry of a waitlist as a client sees it, at one instant.
@@ -98,11 +99,18 @@ func (s *Store) OfferWaitlist(ctx context.Context, show uuid.UUID) error {
 	return err
 }
 
-// UnservedShows lists shows where somebody waits though something is free, at
-// most limit.
+// UnservedShows lists shows on sale where somebody waits though something is
+// free, at most limit.
 func (s *Store) UnservedShows(ctx context.Context, limit int) ([]uuid.UUID, error) {
 	rows, err := s.pool.Query(ctx, sqlWaitlistShows, limit)
 	return collect(rows, err, scanID)
+}
+
+// PurgeWaitlistBuyers forgets who waited for shows that are long over, at most
+// limit. Their entries stay, without a name.
+func (s *Store) PurgeWaitlistBuyers(ctx context.Context, limit int) (n int64, err error) {
+	tag, err := s.pool.Exec(ctx, sqlWaitlistPurge, limit)
+	return tag.RowsAffected(), coded(err)
 }
 
 // ReadWaitlistEntry returns an entry, also after its end. A zero organisation

@@ -595,3 +595,25 @@ func TestTheSweepLeavesShowsAloneThatSellNoMore(t *testing.T) {
 		}
 	}
 }
+
+// Who waited for a show is forgotten a while after it.
+func TestWhoWaitedIsForgotten(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 1, 0))
+	if _, err := s.place(t.Context(), "ann", 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	e := join(t, s.Store, s.ID, "waits", 1)
+	if n, err := s.PurgeWaitlistBuyers(t.Context(), 10); n != 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	if _, err := s.pool.Exec(t.Context(), "update shows set starts_at = clock_timestamp() - interval '31 days'"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.PurgeWaitlistBuyers(t.Context(), 10); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if v := entry(t, s.Store, e.ID); v.Buyer != nil || v.CustomerID != "waits" {
+		t.Errorf("it is %+v", v)
+	}
+}

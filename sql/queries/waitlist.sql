@@ -152,3 +152,11 @@ select h.show_id
      or exists (select from reservations r where r.show_id = h.show_id and r.status = 'active' and r.expires_at <= clock_timestamp()))
  order by random()
  limit $1;
+
+-- name: waitlist_buyers_purge
+-- Forgets who waited for shows that were over 30 days ago, at most $1 at a time.
+delete from waitlist_buyers
+ where ctid = any (array(
+   select b.ctid
+     from waitlist_buyers b join shows s using (show_id)
+    where coalesce(s.ends_at, s.starts_at) < clock_timestamp() - interval '30 days' limit $1));
