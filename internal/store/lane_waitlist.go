@@ -100,7 +100,7 @@ func (t *laneTx) loadWaitlist(b *pgx.Batch) {
 func (sh *laneShow) serves() bool {
 	terms, now := sh.state.Terms, sh.state.Now
 	switch {
-	case terms.OnSale(now) != nil && !sh.redefines, sh.waiting == 0 && sh.joins == nil:
+	case sh.waiting == 0 && sh.joins == nil, terms.OnSale(now) != nil && !sh.redefines:
 		return false
 	case sh.frees || sh.joins != nil:
 		return true
