@@ -237,7 +237,7 @@ func TestWaitlist(t *testing.T) {
 			entry w501 waiting too_few_left 1
 			at 1m                  # r9 is over, and nobody wants its seat
 			gert place r8 A2       => SEAT_ALREADY_RESERVED A2=held
-			entry w501 offered A2 A1 until 11m`,
+			entry w501 offered A1 A2 until 11m`,
 		"the same key joins once": soldOut + `
 			emil join w501 1 key=a => ok w501 1 sold_out 0
 			emil join w501 1 key=a => again w501 1 sold_out 0

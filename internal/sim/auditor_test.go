@@ -51,7 +51,7 @@ type holdModel struct {
 }
 
 func newAuditor(w *world) *auditor {
-	a := &auditor{w: w, seats: map[int32]*seatModel{}, holds: map[uuid.UUID]*holdModel{}, scans: map[uuid.UUID][]uuid.UUID{}, results: map[uuid.UUID]boxoffice.ScanResult{}, turns: map[int64]*turnModel{}, at: w.tables.changed, high: w.clock(), capacity: w.tables.areas[floor].Capacity}
+	a := &auditor{w: w, seats: map[int32]*seatModel{}, holds: map[uuid.UUID]*holdModel{}, scans: map[uuid.UUID][]uuid.UUID{}, results: map[uuid.UUID]boxoffice.ScanResult{}, turns: map[int64]*turnModel{}, open: w.tables.terms.QueueOpen, at: w.tables.changed, high: w.clock(), capacity: w.tables.areas[floor].Capacity}
 	for no := range w.tables.seats {
 		a.seats[no] = &seatModel{letter: 'a'}
 	}

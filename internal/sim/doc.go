@@ -8,7 +8,7 @@
 // is a place for every other operation, since every call of the database or of
 // the gateway waits until an operation picks it. After each commit an auditor
 // compares the tables with a model that reads nothing but the log, and with
-// what customers were told. Half of the shows have a waitlist, and half a
+// what customers were told. Half of the shows have a waitlist, a quarter a
 // waiting room: nobody may wait for what they could have, get what others wait
 // for, or hold anything without a turn of their own. When the list is over,
 // everything that went wrong is mended, time goes on until nothing is left to

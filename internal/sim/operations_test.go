@@ -25,8 +25,8 @@ type operation struct {
 }
 
 // kinds are the operations, and how often they are drawn. Half of the seeds have
-// a waitlist, and half of those that have and of those that have not a waiting
-// room.
+// a waitlist, and a quarter, of those that have as of those that have not, a
+// waiting room.
 var kinds = []struct {
 	often int
 	do    func(w *world, o operation)
@@ -70,16 +70,17 @@ var kinds = []struct {
 	{3, (*world).opSales, hasWaitlist},
 	{3, (*world).opSweepWaitlist, hasWaitlist},
 
-	{8, (*world).opQueue, hasRoom},
-	{30, (*world).opEnter, hasRoom},
-	{30, (*world).opCall, hasRoom},
-	{30, (*world).opLook, hasRoom},
+	{5, (*world).opQueue, hasRoom},
+	{60, (*world).opEnter, hasRoom},
+	{60, (*world).opCall, hasRoom},
+	{60, (*world).opLook, hasRoom},
+	{60, (*world).opTurn, hasRoom},
 	{5, (*world).opExit, hasRoom},
 }
 
 func hasWaitlist(seed uint64) bool { return seed%2 == 0 }
 
-func hasRoom(seed uint64) bool { return seed/2%2 == 0 }
+func hasRoom(seed uint64) bool { return seed/2%4 == 0 }
 
 // draw makes the operations of a seed.
 func draw(seed uint64, n int) []operation {
@@ -148,7 +149,11 @@ func seatsAt(a, n int) (wants []boxoffice.SeatWant, label string) {
 }
 
 func (w *world) opPlace(o operation) {
-	who := customer(o.a)
+	w.hold(o, customer(o.a))
+}
+
+// hold lets somebody want places.
+func (w *world) hold(o operation, who boxoffice.Actor) {
 	seats, label := seatsAt(int(o.b), int(o.b>>8)%3)
 	var areas []boxoffice.AreaWant
 	if n := int(o.c) % 4; n > 0 && (n < 3 || len(seats) == 0) {

@@ -221,6 +221,24 @@ func (w *world) opLook(o operation) {
 	}, func() {}, func() {})
 }
 
+// opTurn lets somebody want places who has a pass, perhaps at the very end of
+// their turn, or when it is over.
+func (w *world) opTurn(o operation) {
+	n := len(w.passes)
+	if n == 0 {
+		return
+	}
+	p := w.passes[n-1-int(o.a)%min(n, 3)]
+	if d := w.tables.room.entries[p.Number-1].Admission; o.c&512 > 0 {
+		ends := d.SessionEndsAt
+		if ends.IsZero() {
+			ends = d.LapsesAt
+		}
+		w.pass(ends.Sub(w.clock()) - time.Duration(o.c>>10%2)*time.Microsecond)
+	}
+	w.hold(o, boxoffice.Actor{CustomerID: p.CustomerID, Name: p.CustomerID})
+}
+
 func (w *world) opExit(o operation) {
 	who := customer(o.a)
 	e := w.tables.of(who.CustomerID)

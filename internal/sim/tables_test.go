@@ -90,7 +90,7 @@ func name(u uuid.UUID) string {
 	return fmt.Sprintf("%d~%x", n, u[10:12])
 }
 
-func newTables(clock time.Time, limit int) *tables {
+func newTables(clock time.Time, limit int, open bool) *tables {
 	t := &tables{
 		terms: &boxoffice.Terms{
 			ShowID: show, Definition: 1, Status: boxoffice.ShowOnSale, StartsAt: clock.Add(8 * time.Hour), Currency: "EUR",
@@ -99,6 +99,7 @@ func newTables(clock time.Time, limit int) *tables {
 				{Category: "stalls", TicketType: "standard"}: 1000, {Category: "box", TicketType: "standard"}: 2500, {Category: "floor", TicketType: "standard"}: 300,
 			},
 			Cancellation: &boxoffice.Cancellation{RefundPercent: 80, UntilMinutesBeforeStart: 60},
+			QueueOpen:    open,
 			Queue:        boxoffice.Queue{Mode: boxoffice.QueueOff, Threshold: 100, RatePerMinute: 20, AdmissionSeconds: 20, SessionSeconds: 90, ReturnSeconds: 40},
 		},
 		changed: clock.Add(-time.Hour), seats: map[int32]boxoffice.SeatRow{}, areas: map[int32]boxoffice.AreaRow{},

@@ -123,7 +123,7 @@ const taskExpire boxoffice.TaskKind = "expire"
 
 func newWorld(seed uint64, b bug, s *seen) *world {
 	w := &world{bug: b, seen: s, slow: seed/3%2 == 0, mailed: map[uuid.UUID]int{}}
-	w.tables = newTables(w.clock(), int(seed%3)*2)
+	w.tables = newTables(w.clock(), int(seed%3)*2, hasRoom(seed))
 	w.gate = &gateway{w: w, charges: map[uuid.UUID]*charge{}, refunds: map[string]*moneyBack{}}
 	w.auditor = newAuditor(w)
 	for n := range 3 {
