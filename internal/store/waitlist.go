@@ -61,7 +61,7 @@ func (s *Store) JoinWaitlist(ctx context.Context, actor boxoffice.Actor, key *bo
 	if err != nil {
 		return nil, false, err
 	}
-	v, err := s.ReadWaitlistEntry(ctx, uuid.Nil, "", out.Receipt.ID)
+	v, err := s.waitlistEntry(ctx, out.Receipt.ID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -117,16 +117,27 @@ func (s *Store) PurgeWaitlistBuyers(ctx context.Context, limit int) (n int64, er
 // reads all organisations', and customerID "" anybody's; otherwise those of
 // others are NOT_FOUND.
 func (s *Store) ReadWaitlistEntry(ctx context.Context, organisation uuid.UUID, customerID string, id uuid.UUID) (*WaitlistView, error) {
+	v, err := s.waitlistEntry(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case customerID != "" && v.CustomerID != customerID, organisation != uuid.Nil && v.OrganisationID != organisation:
+		return nil, errNoEntry()
+	}
+	return v, s.explainWaiting(ctx, v.ShowID, []*WaitlistView{v})
+}
+
+// waitlistEntry reads an entry as it is written down.
+func (s *Store) waitlistEntry(ctx context.Context, id uuid.UUID) (*WaitlistView, error) {
 	rows, err := s.pool.Query(ctx, sqlWaitlistRead, id)
 	list, err := collect(rows, err, scanWaitlistView)
+	if err == nil && len(list) == 0 {
+		err = errNoEntry()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 || customerID != "" && list[0].CustomerID != customerID ||
-		organisation != uuid.Nil && list[0].OrganisationID != organisation {
-		return nil, errNoEntry()
-	}
-	return list[0], s.explainWaiting(ctx, list[0].ShowID, list)
+	return list[0], nil
 }
 
 // WaitlistFilter says which entries of a show to list.
