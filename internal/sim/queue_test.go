@@ -295,8 +295,8 @@ func (a *auditor) called(d *boxoffice.Admission, now time.Time) {
 	}
 	a.turns[d.Number] = &turnModel{customer: d.CustomerID, turn: d.Turn, lapses: d.LapsesAt}
 	a.calls++
-	rate := time.Duration(a.w.tables.terms.Queue.RatePerMinute)
-	if most := int(a.high.Sub(start)*rate/time.Minute) + 1 + a.freed; a.calls > most {
+	perMinute := a.w.tables.terms.Queue.RatePerMinute
+	if most := int(a.high.Sub(start).Minutes()*float64(perMinute)) + 1 + a.freed; a.calls > most {
 		a.w.fail("%d were called by %s, and %d turns were given back: more than the rate allows", a.calls, now.Sub(start), a.freed)
 	}
 }
