@@ -266,7 +266,11 @@ func (c *LeaveWaitlist) decide(b *batch) *Error {
 		if r == nil {
 			return Refuse(CodeInternal, "the offer of the entry was not loaded")
 		}
-		if r.StatusAt(b.Now) == ReservationActive {
+		// One that is over is closed, too: a clock that goes back would bring it back
+		// to somebody who has left.
+		if r.Overdue(b.Now) {
+			b.close(r, ReservationExpired, ReasonExpired)
+		} else {
 			b.close(r, ReservationReleased, b.reason())
 		}
 	}

@@ -238,6 +238,15 @@ func TestWaitlist(t *testing.T) {
 			at 1m                  # r9 is over, and nobody wants its seat
 			gert place r8 A2       => SEAT_ALREADY_RESERVED A2=held
 			entry w501 offered A1 A2 until 11m`,
+		"who leaves an offer that is over has let it lapse, and it passes on": soldOut + `
+			emil join w501 1       => ok w501 1 sold_out 0
+			fred join w502 1       => ok w502 2 sold_out 0
+			staff cancel k1 1 override => ok r1 k1 confirmed
+			at 10m
+			emil leave w501        => ok w501
+			hold r501 expired until 10m
+			entry w501 lapsed
+			entry w502 offered A1 until 20m`,
 		"the same key joins once": soldOut + `
 			emil join w501 1 key=a => ok w501 1 sold_out 0
 			emil join w501 1 key=a => again w501 1 sold_out 0

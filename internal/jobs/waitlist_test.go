@@ -48,3 +48,15 @@ func TestTheSweepServesWaitlists(t *testing.T) {
 		t.Errorf("a hold is over: %v, %s", err, h.entry(entry.ID))
 	}
 }
+
+func TestOffersAreMailedBeforeAnythingElse(t *testing.T) {
+	t.Parallel()
+	priority := func(mail string) int {
+		return jobOf(store.Task{Task: boxoffice.Task{Kind: boxoffice.TaskMail, Mail: mail}}).InsertOpts.Priority
+	}
+	for _, other := range []string{boxoffice.MailConfirmation, boxoffice.MailExpiry, boxoffice.MailCancellation, boxoffice.MailRefund, boxoffice.MailReminder} {
+		if priority(boxoffice.MailOffer) >= priority(other) {
+			t.Errorf("an offer waits behind mails of the kind %s", other)
+		}
+	}
+}
