@@ -22,10 +22,11 @@ type Crush struct {
 	Callers      int           // who ask at the same time
 	During       time.Duration // of each of the two loads
 	Times        int           // how many times what can be served comes in the second
+	Profile      string        // file for the server's CPU profile; "": none
 }
 
 // Tenfold is the crush of the table.
-var Tenfold = Crush{Shows: 30, Seats: 20_000, Party: partyMax, Callers: 2_000, During: 6 * time.Second, Times: 10}
+var Tenfold = Crush{Shows: 100, Seats: 20_000, Party: partyMax, Callers: 3_000, During: 6 * time.Second, Times: 10}
 
 const (
 	partyMax   = 100 // places of a reservation, in all shows here
@@ -82,7 +83,7 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 		}
 	}
 	rand.Shuffle(len(free.left), func(i, j int) { free.left[i], free.left[j] = free.left[j], free.left[i] })
-	err = h.behind(ctx, Rowlock, "", func(s *service) error {
+	err = h.behind(ctx, Rowlock, c.Profile, func(s *service) error {
 		callers, hangUp, err := h.callers(ctx, s, c.Callers+2)
 		if err != nil {
 			return err
@@ -108,7 +109,7 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 			return resp, err
 		}
 		buyers, watch := callers[:c.Callers], callers[c.Callers:]
-		done.Best = press(ctx, buyers[:min(crushFirst, c.Callers)], len(free.left), c.During, []string{"201"}, hold)
+		done.Best = press(ctx, buyers[:min(crushFirst, c.Callers)], len(free.left)/2, c.During, []string{"201"}, hold)
 		if err := done.Best.err(); err != nil {
 			return err
 		}
@@ -123,6 +124,9 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 			done.Crush = pace(ctx, buyers, rate, c.During, []string{"201"}, hold)
 		})
 		both.Wait()
+		if _, ok := free.take(); !ok {
+			return out
+		}
 		return done.Health.err()
 	})
 	return done, err
@@ -156,6 +160,9 @@ func crushes(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 		notes := c.Crush.notes()
 		notes[noteOffered], notes[noteHealth] = float64(c.Crush.Attempts)/load.During.Seconds(), ms(c.Health.P99)
 		t.add(servedCrush, "", c.Crush.PerSecond(), notes)
+		if c.Crush.Failed > 0 {
+			o.Say("crush, round %d: %d failed, the first: %s", round+1, c.Crush.Failed, c.Crush.Why)
+		}
 		o.Say("crush, round %d: %.0f/s at best, of %.0f/s that came %.0f/s were served, p99 %.0f ms; turned away p99 %.1f ms; health p99 %.1f ms", round+1,
 			c.Best.PerSecond(), notes[noteOffered], c.Crush.PerSecond(), ms(c.Crush.P99), ms(c.Crush.ShedP99), ms(c.Health.P99))
 	}

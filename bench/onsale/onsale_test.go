@@ -141,4 +141,11 @@ func TestProfile(t *testing.T) {
 		}
 		t.Logf("%s: %.0f/s, p50 %v, p99 %v, CPU of the server %v each, %d turned away", name, sold.PerSecond(), sold.P50, sold.P99, sold.CPU, sold.Shed)
 	}
+	crush := Tenfold
+	crush.Profile = filepath.Join(*profiles, "crush.pprof")
+	c, err := h.Crush(t.Context(), crush)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("crush: %.0f/s of %.0f/s at best, turned away p99 %v", c.Crush.PerSecond(), c.Best.PerSecond(), c.Crush.ShedP99)
 }
