@@ -60,7 +60,7 @@ func TestEachRowIsMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Crush.Failed != 0 || c.Crush.Attempts == 0 || c.Crush.Answers["201"]+c.Crush.Shed != c.Crush.Attempts || c.Health.Answers["200"] == 0 {
+		if c.Crush.Failed != 0 || c.Crush.Attempts == 0 || c.Crush.Answers["204"]+c.Crush.Shed != c.Crush.Attempts || c.Health.Answers["200"] == 0 {
 			t.Errorf("%+v\n%+v", c.Crush, c.Health)
 		}
 	})
