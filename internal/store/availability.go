@@ -10,7 +10,7 @@ import (
 )
 
 // availabilityAge is how old the availability in lists may be.
-const availabilityAge = 5 * time.Second
+const availabilityAge = 3 * time.Second
 
 // countsMax is how many shows' counts are kept.
 const countsMax = 20_000
