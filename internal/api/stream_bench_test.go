@@ -21,7 +21,7 @@ import (
 // other: with a goroutine for each viewer, which is what a connection gets that
 // cannot be written to without waiting, and without.
 //
-//	go test -run '^$' -bench Viewers -benchtime 50x ./internal/api
+//	go test -run '^$' -bench Viewers -benchtime 20x ./internal/api
 //
 // "told-ms" is from the commit until the last viewer has been sent it, and
 // "cpu-us" what that costs this process and its kernel for each of them.
