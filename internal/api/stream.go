@@ -89,12 +89,15 @@ type ClosingEvent struct {
 	RetryMS int64 `json:"retryMs" doc:"Milliseconds to wait before coming back, so that not all viewers do at once" example:"2417"`
 }
 
-// showEvents are the events of a show's stream, in the order of the docs.
-var showEvents = []struct {
+// eventKind is one kind of event of a stream, for the OpenAPI document.
+type eventKind struct {
 	name string
 	data reflect.Type
 	says string
-}{
+}
+
+// showEvents are the events of a show's stream, in the order of the docs.
+var showEvents = []eventKind{
 	{"snapshot", reflect.TypeFor[SnapshotEvent](), "All places, and the show."},
 	{"changes", reflect.TypeFor[ChangesEvent](), "Places that were logged between two versions, or whose hold has ended."},
 	{"show", reflect.TypeFor[ShowEvent](), "The show itself may have changed, or whether anything is left."},
@@ -136,31 +139,34 @@ func (s *seatmap) registerStream(a *API) {
 		Access: Public, Stream: true, Status: http.StatusOK, Media: eventStream,
 		Codes: []boxoffice.Code{boxoffice.CodeNotFound},
 	}, s.watch)
-	content := a.OpenAPI().Paths["/shows/{showId}/stream"].Get.Responses["200"].Content[eventStream]
-	content.Schema = eventsSchema(a.OpenAPI().Components.Schemas)
+	a.describeEvents("/shows/{showId}/stream", showEvents, "The show's version, for Last-Event-ID.")
 }
 
-// eventsSchema describes a stream of events as Huma does, and as generators of
-// clients understand it.
-func eventsSchema(registry huma.Registry) *huma.Schema {
+// describeEvents describes what a stream sends as Huma does, and as generators
+// of clients understand it. id says what the events' ids are; "": they have
+// none.
+func (a *API) describeEvents(path string, kinds []eventKind, id string) {
 	number := func(text string, example int) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeInteger, Description: text, Examples: []any{example}}
 	}
 	items := &huma.Schema{}
-	for _, e := range showEvents {
-		data := *registry.Schema(e.data, true, e.name)
+	for _, e := range kinds {
+		data := *a.OpenAPI().Components.Schemas.Schema(e.data, true, e.name)
 		data.Description = e.says
-		items.OneOf = append(items.OneOf, &huma.Schema{
+		event := &huma.Schema{
 			Title: "Event " + e.name, Type: huma.TypeObject, Required: []string{"event", "data"},
 			Properties: map[string]*huma.Schema{
-				"id":    number("The show's version, for Last-Event-ID.", 42),
 				"event": {Type: huma.TypeString, Description: "The event's name.", Examples: []any{e.name}, Extensions: map[string]any{"const": e.name}},
 				"data":  &data,
 				"retry": number("Milliseconds to wait before coming back when the stream ends.", 2417),
 			},
-		})
+		}
+		if id != "" {
+			event.Properties["id"] = number(id, 42)
+		}
+		items.OneOf = append(items.OneOf, event)
 	}
-	return &huma.Schema{
+	a.OpenAPI().Paths[path].Get.Responses["200"].Content[eventStream].Schema = &huma.Schema{
 		Type: huma.TypeArray, Title: "Server Sent Events", Items: items,
 		Description: "Each object is one event, in the text form of server-sent events.",
 	}
@@ -217,11 +223,8 @@ func encodeNews(n *live.News) []byte {
 	return b.Bytes()
 }
 
-// watch begins a stream. The connection is taken from the HTTP server, and with
-// it goes what the server keeps for each request: a viewer costs a goroutine
-// and a socket. docs/live.md has the figures.
+// watch begins a show's stream.
 func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*struct{}, error) {
-	x, a := call.x, call.x.a
 	viewer, view, err := s.maps.Watch(ctx, in.ShowID, in.after())
 	if err == nil {
 		if err = visible(call, view.Terms); err != nil {
@@ -231,26 +234,35 @@ func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*stru
 	if err != nil {
 		return nil, err
 	}
+	st := &stream{sender: sender{a: call.x.a}, viewer: viewer}
+	return nil, call.x.flow(ctx, st.run, viewer.Leave)
+}
+
+// flow answers with a stream: run sends until it is over, and leave is called
+// when it is, or does not begin. The connection is taken from the HTTP server,
+// and with it goes what the server keeps for each request: a viewer costs a
+// goroutine and a socket. docs/live.md has the figures.
+func (x *exchange) flow(ctx context.Context, run func(to line, head []byte, gone <-chan struct{}), leave func()) error {
 	h := x.Header()
 	h["Content-Type"] = []string{eventStream}
 	h["Cache-Control"] = []string{"no-store, no-transform"}
 	h["X-Accel-Buffering"] = []string{"no"} // nginx would collect events
 	if x.r.Method == http.MethodHead {
-		viewer.Leave()
+		leave()
 		x.WriteHeader(http.StatusOK)
-		return nil, nil
+		return nil
 	}
-	st := &stream{a: a, viewer: viewer}
 	control := http.NewResponseController(x)
 	conn, _, err := control.Hijack()
 	if errors.Is(err, http.ErrNotSupported) { // not a connection of HTTP/1.1
+		defer leave()
 		x.WriteHeader(http.StatusOK)
-		st.run(&flushed{x, control}, nil, ctx.Done())
-		return nil, nil
+		run(&flushed{x, control}, nil, ctx.Done())
+		return nil
 	}
 	if err != nil {
-		viewer.Leave()
-		return nil, err
+		leave()
+		return err
 	}
 	x.status, x.taken = http.StatusOK, true
 	var head bytes.Buffer
@@ -262,11 +274,12 @@ func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*stru
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	go func() {
-		defer a.streams.leave()
+		defer x.a.streams.leave()
 		defer conn.Close()
-		st.run(conn, head.Bytes(), nil)
+		defer leave()
+		run(conn, head.Bytes(), nil)
 	}()
-	return nil, nil
+	return nil
 }
 
 // line is where a stream is sent.
@@ -289,22 +302,26 @@ func (f *flushed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// stream is one viewer's.
+// sender sends a stream to one viewer.
+type sender struct {
+	a     *API
+	to    line
+	until time.Time // when sending must be done
+}
+
+// stream is one viewer's of a show.
 type stream struct {
-	a      *API
+	sender
 	viewer *live.Viewer
-	to     line
-	until  time.Time // when sending must be done
 }
 
 // run sends until the viewer leaves, is too slow, or the server stops. gone,
 // if any, says that the viewer has left.
 func (st *stream) run(to line, head []byte, gone <-chan struct{}) {
 	st.to = to
-	defer st.viewer.Leave()
 	beat := time.NewTimer(heartbeatEvery/2 + rand.N(heartbeatEvery/2))
 	defer beat.Stop()
-	err := st.send(st.greet(head))
+	err := st.send(st.heartbeat(st.greet(head)))
 	for err == nil {
 		frame, more := st.viewer.Next()
 		if frame != nil {
@@ -319,37 +336,10 @@ func (st *stream) run(to line, head []byte, gone <-chan struct{}) {
 		case <-gone:
 			err = net.ErrClosed
 		case <-st.a.closing:
-			_ = st.send(st.closing())
-			st.a.metrics.StreamsEnded.WithLabelValues("closing").Inc()
-			return
+			err = st.close()
 		}
 	}
-	why := "left"
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		why = "slow"
-	}
-	st.a.metrics.StreamsEnded.WithLabelValues(why).Inc()
-}
-
-// send writes within the time for it. The deadline is moved on only now and
-// then: to move it costs as much as a small write.
-func (st *stream) send(b []byte) error {
-	if now := time.Now(); st.until.Sub(now) < st.a.sendMax*2/3 {
-		st.until = now.Add(st.a.sendMax)
-		if err := st.to.SetWriteDeadline(st.until); err != nil {
-			return err
-		}
-	}
-	_, err := st.to.Write(b)
-	return err
-}
-
-// greet is what a stream begins with: when to come back if it breaks, and the
-// time.
-func (st *stream) greet(head []byte) []byte {
-	head = append(head, "retry: "...)
-	head = strconv.AppendInt(head, st.a.comeBack(), 10)
-	return st.heartbeat(append(head, '\n'))
+	st.ended(err)
 }
 
 func (st *stream) heartbeat(b []byte) []byte {
@@ -358,9 +348,46 @@ func (st *stream) heartbeat(b []byte) []byte {
 	return append(b, "\"}\n\n"...)
 }
 
-func (st *stream) closing() []byte {
-	wait := strconv.FormatInt(st.a.comeBack(), 10)
-	return []byte("retry: " + wait + "\nevent: closing\ndata: {\"retryMs\":" + wait + "}\n\n")
+// send writes within the time for it. The deadline is moved on only now and
+// then: to move it costs as much as a small write.
+func (s *sender) send(b []byte) error {
+	if now := time.Now(); s.until.Sub(now) < s.a.sendMax*2/3 {
+		s.until = now.Add(s.a.sendMax)
+		if err := s.to.SetWriteDeadline(s.until); err != nil {
+			return err
+		}
+	}
+	_, err := s.to.Write(b)
+	return err
+}
+
+// greet is what a stream begins with: when to come back if it breaks.
+func (s *sender) greet(head []byte) []byte {
+	head = append(head, "retry: "...)
+	head = strconv.AppendInt(head, s.a.comeBack(), 10)
+	return append(head, '\n')
+}
+
+// errClosing ends a stream because the server stops.
+var errClosing = errors.New("the server stops")
+
+// close tells the viewer when to come back, and returns errClosing.
+func (s *sender) close() error {
+	wait := strconv.FormatInt(s.a.comeBack(), 10)
+	_ = s.send([]byte("retry: " + wait + "\nevent: closing\ndata: {\"retryMs\":" + wait + "}\n\n"))
+	return errClosing
+}
+
+// ended counts a stream that has ended, and why.
+func (s *sender) ended(err error) {
+	why := "left"
+	switch {
+	case errors.Is(err, errClosing):
+		why = "closing"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		why = "slow"
+	}
+	s.a.metrics.StreamsEnded.WithLabelValues(why).Inc()
 }
 
 // comeBack is in how many milliseconds a viewer should come back, so that all

@@ -550,7 +550,7 @@ func TestQueue(t *testing.T) {
 		}
 		change(boxoffice.QueueChange{RatePerMinute: new(fast), SizeMax: new(1)}) // nobody loses a place that they have
 		ann = s.until(t, ann.EntryID, boxoffice.QueueAdmitted)
-		change(boxoffice.QueueChange{AdmissionSeconds: new(500), SessionSeconds: new(1000)})
+		change(boxoffice.QueueChange{AdmissionSeconds: new(500), SessionSeconds: new(1000), SizeMax: new(0)})
 		carl := s.admitted(t, "carl")
 		if carl.LapsesAt.Sub(carl.AdmittedAt) != 500*time.Second || ann.LapsesAt.Sub(ann.AdmittedAt) != 120*time.Second {
 			t.Errorf("%+v %+v", carl, ann)
