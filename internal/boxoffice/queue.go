@@ -201,12 +201,14 @@ func (h *QueueHead) Call(now time.Time, perMinute int, back int64) (again, next 
 	return again, next
 }
 
-// Stand is Call for a waiting room that must not move: what was given back
-// stays, the time does not count.
+// Stand is Call for a waiting room that must not move. The time does not count,
+// and what is given back meanwhile is nobody's: else all of it would rush in
+// together when one place is free again.
 func (h *QueueHead) Stand(now time.Time) {
 	if h.Since.Before(now) {
 		h.Since = now
 	}
+	h.Freed = 0
 }
 
 // Watch notes whether there is a crowd: more people than ten seconds let in. It

@@ -94,6 +94,15 @@ func TestTurnsGivenBackAreForThoseWhoWait(t *testing.T) {
 	if again, next := h.Call(noon, 600, 5); again != 5 || next != 5 || h.Freed != 0 {
 		t.Errorf("nobody waits any more: %d again, %d next, %+v", again, next, h)
 	}
+	// Five minutes in which every place is held, and a thousand turns end; then one place is free.
+	h = QueueHead{Since: since, Joined: 5000, Drawn: 5000, Head: 1200}
+	for i := range 300 {
+		h.Freed += 4
+		h.Stand(noon.Add(time.Duration(i) * time.Second))
+	}
+	if _, next := h.Call(noon.Add(300*time.Second), 600, 0); next > 10 {
+		t.Errorf("%d rush in for one place", next)
+	}
 }
 
 func TestRoundsCloseInTheirTime(t *testing.T) {

@@ -615,6 +615,76 @@ func TestQueue(t *testing.T) {
 		s.sound(t)
 	})
 
+	t.Run("lines that are cut lose nobody and double nobody", func(t *testing.T) {
+		t.Parallel()
+		const n = 600
+		s := openRoom(t, true, boxoffice.QueueChange{})
+		stores := []*store.Store{s.Store, fixture.On(t, s.db)}
+		// cutting ends sessions of both instances, in the middle of whatever they do, while do runs.
+		cutting := func(do func()) {
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for tick := time.NewTicker(10 * time.Millisecond); ; {
+					select {
+					case <-ctx.Done():
+						tick.Stop()
+						return
+					case <-tick.C:
+						_, _ = s.pool.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
+							where datname = current_database() and application_name = 'rowlock requests' order by random() limit 1`)
+					}
+				}
+			}()
+			do()
+			stop()
+			<-ended
+		}
+		again := func(err error) bool {
+			switch code := boxoffice.CodeOf(err); code {
+			case "":
+				return false
+			case boxoffice.CodeUnavailable, boxoffice.CodeLockTimeout, boxoffice.CodeKeyInUse:
+				return t.Context().Err() == nil
+			default:
+				t.Error(err)
+				return false
+			}
+		}
+		cutting(func() {
+			var group sync.WaitGroup
+			var next atomic.Int64
+			for range 20 {
+				group.Go(func() {
+					for i := next.Add(1) - 1; i < n; i = next.Add(1) - 1 {
+						key := fixture.Key()
+						for store := i; ; store++ {
+							if _, _, err := stores[store%2].JoinQueue(t.Context(), key, fmt.Sprint("customer ", i), s.ID); !again(err) {
+								break
+							}
+						}
+					}
+				})
+			}
+			group.Wait()
+		})
+		s.openSale(t)
+		cutting(func() {
+			for i := 0; s.count(t, "select count(*) from queue_admissions") < n && !t.Failed(); i++ {
+				_, err := stores[i%2].CallQueue(t.Context(), s.ID)
+				again(err)
+			}
+		})
+		if joined, entries := s.count(t, "select joined from queue_heads"), s.count(t, "select count(distinct customer_id) from queue_entries where closed_at is null"); joined != n || entries != n {
+			t.Errorf("%d numbers, %d customers", joined, entries)
+		}
+		if calls := s.count(t, "select count(distinct position) from queue_admissions where position between 1 and 600"); calls != n {
+			t.Errorf("%d were called", calls)
+		}
+		s.sound(t)
+	})
+
 	t.Run("an instance that starts anew goes on where the others were", func(t *testing.T) {
 		t.Parallel()
 		s := openRoom(t, true, boxoffice.QueueChange{})
