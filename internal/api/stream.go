@@ -9,9 +9,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"reflect"
+	"runtime"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,7 +27,9 @@ import (
 // Limits of event streams.
 const (
 	heartbeatEvery = 15 * time.Second
+	heartbeatParts = 15               // of the viewers, who are sent theirs one after the other
 	sendMax        = 15 * time.Second // for what is sent; who does not take it is dropped
+	unheardMax     = time.Minute      // for the other end to say that it got what was sent; then it has gone without a word
 	sendBuffer     = 64 << 10         // what the kernel keeps of it, bytes
 	returnPer      = 2000             // viewers who come back each second when a server stops
 )
@@ -89,12 +94,15 @@ type ClosingEvent struct {
 	RetryMS int64 `json:"retryMs" doc:"Milliseconds to wait before coming back, so that not all viewers do at once" example:"2417"`
 }
 
-// showEvents are the events of a show's stream, in the order of the docs.
-var showEvents = []struct {
+// eventKind is one kind of event of a stream, for the OpenAPI document.
+type eventKind struct {
 	name string
 	data reflect.Type
 	says string
-}{
+}
+
+// showEvents are the events of a show's stream, in the order of the docs.
+var showEvents = []eventKind{
 	{"snapshot", reflect.TypeFor[SnapshotEvent](), "All places, and the show."},
 	{"changes", reflect.TypeFor[ChangesEvent](), "Places that were logged between two versions, or whose hold has ended."},
 	{"show", reflect.TypeFor[ShowEvent](), "The show itself may have changed, or whether anything is left."},
@@ -136,31 +144,34 @@ func (s *seatmap) registerStream(a *API) {
 		Access: Public, Stream: true, Status: http.StatusOK, Media: eventStream,
 		Codes: []boxoffice.Code{boxoffice.CodeNotFound},
 	}, s.watch)
-	content := a.OpenAPI().Paths["/shows/{showId}/stream"].Get.Responses["200"].Content[eventStream]
-	content.Schema = eventsSchema(a.OpenAPI().Components.Schemas)
+	a.describeEvents("/shows/{showId}/stream", showEvents, "The show's version, for Last-Event-ID.")
 }
 
-// eventsSchema describes a stream of events as Huma does, and as generators of
-// clients understand it.
-func eventsSchema(registry huma.Registry) *huma.Schema {
+// describeEvents describes what a stream sends as Huma does, and as generators
+// of clients understand it. id says what the events' ids are; "": they have
+// none.
+func (a *API) describeEvents(path string, kinds []eventKind, id string) {
 	number := func(text string, example int) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeInteger, Description: text, Examples: []any{example}}
 	}
 	items := &huma.Schema{}
-	for _, e := range showEvents {
-		data := *registry.Schema(e.data, true, e.name)
+	for _, e := range kinds {
+		data := *a.OpenAPI().Components.Schemas.Schema(e.data, true, e.name)
 		data.Description = e.says
-		items.OneOf = append(items.OneOf, &huma.Schema{
+		event := &huma.Schema{
 			Title: "Event " + e.name, Type: huma.TypeObject, Required: []string{"event", "data"},
 			Properties: map[string]*huma.Schema{
-				"id":    number("The show's version, for Last-Event-ID.", 42),
 				"event": {Type: huma.TypeString, Description: "The event's name.", Examples: []any{e.name}, Extensions: map[string]any{"const": e.name}},
 				"data":  &data,
 				"retry": number("Milliseconds to wait before coming back when the stream ends.", 2417),
 			},
-		})
+		}
+		if id != "" {
+			event.Properties["id"] = number(id, 42)
+		}
+		items.OneOf = append(items.OneOf, event)
 	}
-	return &huma.Schema{
+	a.OpenAPI().Paths[path].Get.Responses["200"].Content[eventStream].Schema = &huma.Schema{
 		Type: huma.TypeArray, Title: "Server Sent Events", Items: items,
 		Description: "Each object is one event, in the text form of server-sent events.",
 	}
@@ -168,11 +179,17 @@ func eventsSchema(registry huma.Registry) *huma.Schema {
 
 const eventStream = "text/event-stream"
 
-// appendEvent writes an event. id 0: it has none.
+// noID is the id of an event after which a client has none.
+const noID = -1
+
+// appendEvent writes an event. id 0: it has none; noID: it takes the last away.
 func appendEvent(b *bytes.Buffer, name string, id int64, data any) {
 	b.WriteString("event: ")
 	b.WriteString(name)
-	if id > 0 {
+	switch {
+	case id == noID:
+		b.WriteString("\nid: ")
+	case id > 0:
 		b.WriteString("\nid: ")
 		b.Write(strconv.AppendInt(b.AvailableBuffer(), id, 10))
 	}
@@ -187,7 +204,7 @@ func encodeNews(n *live.News) []byte {
 	var b bytes.Buffer
 	v := n.View
 	if n.Reset {
-		appendEvent(&b, "reset", 0, ResetEvent{v.Version})
+		appendEvent(&b, "reset", noID, ResetEvent{v.Version}) // a stream that is cut now begins with a snapshot
 	}
 	if n.Stale {
 		appendEvent(&b, "stale", 0, StaleEvent{v.Stale})
@@ -217,11 +234,8 @@ func encodeNews(n *live.News) []byte {
 	return b.Bytes()
 }
 
-// watch begins a stream. The connection is taken from the HTTP server, and with
-// it goes what the server keeps for each request: a viewer costs a goroutine
-// and a socket. docs/live.md has the figures.
+// watch begins a show's stream.
 func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*struct{}, error) {
-	x, a := call.x, call.x.a
 	viewer, view, err := s.maps.Watch(ctx, in.ShowID, in.after())
 	if err == nil {
 		if err = visible(call, view.Terms); err != nil {
@@ -231,42 +245,49 @@ func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*stru
 	if err != nil {
 		return nil, err
 	}
+	st := &stream{viewer: viewer}
+	st.leave = viewer.Leave
+	return nil, call.x.flow(ctx, &st.sender, func(head []byte, gone <-chan struct{}) { st.run(st.greet(head, in, view), gone) })
+}
+
+// flow answers with a stream, which run sends until it is over; it then calls
+// s.finish. The connection is taken from the HTTP server, and with it goes what
+// the server keeps for each request. docs/live.md has the figures.
+func (x *exchange) flow(ctx context.Context, s *sender, run func(head []byte, gone <-chan struct{})) error {
 	h := x.Header()
 	h["Content-Type"] = []string{eventStream}
 	h["Cache-Control"] = []string{"no-store, no-transform"}
 	h["X-Accel-Buffering"] = []string{"no"} // nginx would collect events
 	if x.r.Method == http.MethodHead {
-		viewer.Leave()
+		s.leave()
 		x.WriteHeader(http.StatusOK)
-		return nil, nil
+		return nil
 	}
-	st := &stream{a: a, viewer: viewer}
+	s.a, s.from = x.a, x.a.limits.limited(x.r)
 	control := http.NewResponseController(x)
 	conn, _, err := control.Hijack()
 	if errors.Is(err, http.ErrNotSupported) { // not a connection of HTTP/1.1
 		x.WriteHeader(http.StatusOK)
-		st.run(&flushed{x, control}, nil, ctx.Done())
-		return nil, nil
+		s.to = &flushed{x, control}
+		run(nil, ctx.Done())
+		return nil
 	}
 	if err != nil {
-		viewer.Leave()
-		return nil, err
+		s.leave()
+		return err
 	}
 	x.status, x.taken = http.StatusOK, true
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 200 OK\r\nConnection: close\r\nDate: " + time.Now().UTC().Format(http.TimeFormat) + "\r\n")
 	_ = h.Write(&head) // a buffer takes everything
 	head.WriteString("\r\n")
+	_ = conn.SetDeadline(time.Time{})
+	s.to, s.conn = conn, conn
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(sendBuffer)
+		s.reach(tcp)
 	}
-	_ = conn.SetReadDeadline(time.Time{})
-	go func() {
-		defer a.streams.leave()
-		defer conn.Close()
-		st.run(conn, head.Bytes(), nil)
-	}()
-	return nil, nil
+	go run(head.Bytes(), nil)
+	return nil
 }
 
 // line is where a stream is sent.
@@ -289,83 +310,209 @@ func (f *flushed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// stream is one viewer's.
-type stream struct {
-	a      *API
-	viewer *live.Viewer
-	to     line
-	until  time.Time // when sending must be done
+// sender sends a stream to one viewer.
+type sender struct {
+	a     *API
+	to    line
+	leave func()     // of what is watched
+	from  netip.Addr // for the count of streams
+	conn  io.Closer  // its own connection; nil: that is the HTTP server's
+
+	raw   syscall.RawConn // of conn, to send without waiting; nil: that is not possible
+	write func(fd uintptr) bool
+	left  []byte // of what write has to send
+	err   error
 }
 
-// run sends until the viewer leaves, is too slow, or the server stops. gone,
-// if any, says that the viewer has left.
-func (st *stream) run(to line, head []byte, gone <-chan struct{}) {
-	st.to = to
-	defer st.viewer.Leave()
-	beat := time.NewTimer(heartbeatEvery/2 + rand.N(heartbeatEvery/2))
-	defer beat.Stop()
-	err := st.send(st.greet(head))
+// reach prepares a connection.
+func (s *sender) reach(tcp *net.TCPConn) {
+	_ = tcp.SetWriteBuffer(sendBuffer)
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return
+	}
+	if runtime.GOOS == "linux" {
+		const userTimeout = 18 // TCP_USER_TIMEOUT, of tcp(7)
+		_ = raw.Control(func(fd uintptr) {
+			_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, userTimeout, int(unheardMax.Milliseconds()))
+		})
+	}
+	s.raw, s.write = raw, s.some
+}
+
+// send sends within the time for it.
+func (s *sender) send(b []byte) (err error) {
+	if s.raw != nil {
+		b, err = s.try(b)
+	}
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	if err := s.to.SetWriteDeadline(time.Now().Add(s.a.sendMax)); err != nil {
+		return err
+	}
+	if _, err := s.to.Write(b); err != nil {
+		return err
+	}
+	return s.to.SetWriteDeadline(time.Time{})
+}
+
+// try sends without waiting and returns what is left.
+func (s *sender) try(b []byte) ([]byte, error) {
+	s.left, s.err = b, nil
+	if err := s.raw.Write(s.write); err != nil {
+		return b, err
+	}
+	b, s.left = s.left, nil
+	return b, s.err
+}
+
+// some is what try does with the connection. It says that it is done whatever
+// came of it: nobody is to wait.
+func (s *sender) some(fd uintptr) bool {
+	for len(s.left) > 0 {
+		n, err := syscall.Write(int(fd), s.left)
+		switch err {
+		case nil:
+			s.left = s.left[n:]
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return true
+		default:
+			s.err = err
+			return true
+		}
+	}
+	return true
+}
+
+// retry says when to come back if the stream breaks, which depends on how many
+// would.
+func (s *sender) retry(b []byte) []byte {
+	b = append(b, "retry: "...)
+	b = strconv.AppendInt(b, s.a.comeBack(), 10)
+	return append(b, '\n')
+}
+
+// errClosing ends a stream because the server stops.
+var errClosing = errors.New("the server stops")
+
+// close tells the viewer when to come back, and returns errClosing.
+func (s *sender) close() error {
+	wait := strconv.FormatInt(s.a.comeBack(), 10)
+	_ = s.send([]byte("retry: " + wait + "\nevent: closing\ndata: {\"retryMs\":" + wait + "}\n\n")) // it is the last
+	return errClosing
+}
+
+// finish is when a stream is over, and why.
+func (s *sender) finish(err error) {
+	why := "left"
+	switch {
+	case errors.Is(err, errClosing):
+		why = "closing"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		why = "slow"
+	}
+	s.a.metrics.StreamsEnded.WithLabelValues(why).Inc()
+	s.leave()
+	if s.conn != nil {
+		s.conn.Close()
+		s.a.streams.leave(s.from)
+	}
+}
+
+// stream is one viewer's of a show. While it rests it has no goroutine, and
+// costs a socket; see [live.Viewer.Rest].
+type stream struct {
+	sender
+	viewer *live.Viewer
+}
+
+// run sends what there is, and then lets the stream rest. One that cannot rest
+// goes on until the viewer leaves, which gone may tell, or the server stops.
+func (st *stream) run(first []byte, gone <-chan struct{}) {
+	err := st.send(first)
+	var beat <-chan time.Time
 	for err == nil {
 		frame, more := st.viewer.Next()
-		if frame != nil {
+		switch {
+		case frame != nil:
 			err = st.send(frame)
 			continue
+		case st.raw != nil && st.viewer.Rest(st):
+			return // Hear goes on
+		case beat == nil:
+			beat = time.Tick(heartbeatEvery)
 		}
 		select {
 		case <-more:
-		case <-beat.C:
-			beat.Reset(heartbeatEvery - heartbeatEvery/10 + rand.N(heartbeatEvery/10))
+		case <-beat:
 			err = st.send(st.heartbeat(nil))
 		case <-gone:
 			err = net.ErrClosed
 		case <-st.a.closing:
-			_ = st.send(st.closing())
-			st.a.metrics.StreamsEnded.WithLabelValues("closing").Inc()
-			return
+			err = st.close()
 		}
 	}
-	why := "left"
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		why = "slow"
-	}
-	st.a.metrics.StreamsEnded.WithLabelValues(why).Inc()
+	st.finish(err)
 }
 
-// send writes within the time for it. The deadline is moved on only now and
-// then: to move it costs as much as a small write.
-func (st *stream) send(b []byte) error {
-	if now := time.Now(); st.until.Sub(now) < st.a.sendMax*2/3 {
-		st.until = now.Add(st.a.sendMax)
-		if err := st.to.SetWriteDeadline(st.until); err != nil {
-			return err
+// Hear sends a frame, or a heartbeat, to a stream that rests. A viewer who does
+// not take all of it at once gets a goroutine to wait for them.
+func (st *stream) Hear(frame []byte) bool {
+	if frame == nil {
+		select {
+		case <-st.a.closing:
+			go st.run(nil, nil)
+			return false
+		default:
+			frame = st.heartbeat(nil)
 		}
 	}
-	_, err := st.to.Write(b)
-	return err
+	left, err := st.try(frame)
+	if err != nil || len(left) > 0 {
+		go st.run(left, nil) // which finds the error again
+		return false
+	}
+	return true
 }
 
-// greet is what a stream begins with: when to come back if it breaks, and the
-// time.
-func (st *stream) greet(head []byte) []byte {
-	head = append(head, "retry: "...)
-	head = strconv.AppendInt(head, st.a.comeBack(), 10)
-	return st.heartbeat(append(head, '\n'))
+// greet is what a stream begins with: when to come back if it breaks, the time,
+// and for who comes back whether the database is away. They may have been told
+// that it is, by another instance.
+func (st *stream) greet(head []byte, in *streamInput, view *live.View) []byte {
+	b := bytes.NewBuffer(st.heartbeat(head))
+	if in.after() != live.FromNowhere {
+		appendEvent(b, "stale", 0, StaleEvent{view.Stale})
+	}
+	return b.Bytes()
 }
 
+// heartbeat also says anew when to come back if the stream breaks.
 func (st *stream) heartbeat(b []byte) []byte {
-	b = append(b, "event: heartbeat\ndata: {\"serverTime\":\""...)
+	b = append(st.retry(b), "event: heartbeat\ndata: {\"serverTime\":\""...)
 	b = st.viewer.Now().UTC().AppendFormat(b, time.RFC3339Nano)
 	return append(b, "\"}\n\n"...)
-}
-
-func (st *stream) closing() []byte {
-	wait := strconv.FormatInt(st.a.comeBack(), 10)
-	return []byte("retry: " + wait + "\nevent: closing\ndata: {\"retryMs\":" + wait + "}\n\n")
 }
 
 // comeBack is in how many milliseconds a viewer should come back, so that all
 // of them together come no faster than another server can take them.
 func (a *API) comeBack() int64 {
-	spread := time.Second + time.Duration(a.streams.open.Load())*time.Second/returnPer
+	all := max(a.streams.open.Load(), a.streams.last.Load())
+	spread := time.Second + time.Duration(all)*time.Second/returnPer
 	return (500*time.Millisecond + rand.N(spread)).Milliseconds()
+}
+
+// beat sends heartbeats to the streams that rest, until ctx ends.
+func (a *API) beat(ctx context.Context) {
+	tick := time.NewTicker(heartbeatEvery / heartbeatParts)
+	defer tick.Stop()
+	for part := uint32(0); ; part = (part + 1) % heartbeatParts {
+		select {
+		case <-tick.C:
+			a.maps.Beat(part, heartbeatParts)
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -102,13 +102,14 @@ func (t *tables) call(w *world, clock time.Time) {
 	if !t.terms.QueueOpen {
 		return
 	}
+	open := t.terms.OnSale(now) == nil // a pause takes nobody's turn
 	var back []*boxoffice.Admission
 	for _, e := range t.room.entries {
 		a := e.Admission
 		if a == nil {
 			continue
 		}
-		if a.SessionEndsAt.IsZero() && !a.PassedOn && a.ReturningAt.IsZero() && !now.Before(a.LapsesAt) {
+		if open && a.SessionEndsAt.IsZero() && !a.PassedOn && a.ReturningAt.IsZero() && !now.Before(a.LapsesAt) {
 			a.PassedOn = true
 			h.Freed++
 			w.auditor.passedOn(a.Number)
@@ -121,30 +122,48 @@ func (t *tables) call(w *world, clock time.Time) {
 	for _, s := range t.seats {
 		free = free || s.State == 'a'
 	}
-	if !free || t.terms.OnSale(now) != nil {
+	if !free || !open {
 		h.Stand(now)
 		return
 	}
 	slices.SortFunc(back, func(x, y *boxoffice.Admission) int {
 		return cmp.Or(x.ReturningAt.Compare(y.ReturningAt), cmp.Compare(x.Number, y.Number))
 	})
-	turns := h.Call(now, settings.RatePerMinute, int64(len(back))+h.Drawn-h.Head)
+	again, next := h.Call(now, settings.RatePerMinute, int64(len(back)))
 	lapses := now.Add(time.Duration(settings.AdmissionSeconds) * time.Second)
-	for _, a := range back[:min(int64(len(back)), turns)] {
+	for _, a := range back[:again] {
 		a.Turn, a.AdmittedAt, a.LapsesAt, a.ReturningAt, a.PassedOn = 2, now, lapses, time.Time{}, false
 		w.auditor.called(a, now)
-		turns--
 	}
-	for ; turns > 0; turns-- {
-		h.Head++
-		e := t.room.entries[h.Head-1]
+	for _, e := range t.room.entries[h.Head-next : h.Head] {
 		if !e.ClosedAt.IsZero() { // lets somebody else in, the next time
 			h.Freed++
 			w.auditor.freed++
 			continue
 		}
-		e.Admission = &boxoffice.Admission{Number: e.Number, EntryID: e.ID, CustomerID: e.CustomerID, Position: h.Head, Turn: 1, AdmittedAt: now, LapsesAt: lapses}
+		e.Admission = &boxoffice.Admission{Number: e.Number, EntryID: e.ID, CustomerID: e.CustomerID, Position: e.Number, Turn: 1, AdmittedAt: now, LapsesAt: lapses}
 		w.auditor.called(e.Admission, now)
+	}
+}
+
+// reopen does with turns that were not used what a batch does that opens the
+// room, when those that are over are nobody's now, or has the sale go on, when
+// they begin anew.
+func (w *world) reopen(was *boxoffice.Terms, now time.Time) {
+	t := w.tables
+	opens := t.terms.QueueOpen && !was.QueueOpen
+	resumes := t.terms.QueueOpen && was.QueueOpen && was.Status == boxoffice.ShowPaused && t.terms.Status == boxoffice.ShowOnSale
+	lapses := now.Add(time.Duration(t.terms.Queue.AdmissionSeconds) * time.Second)
+	for _, e := range t.room.entries {
+		a := e.Admission
+		switch {
+		case a == nil || !a.SessionEndsAt.IsZero() || a.PassedOn || !a.ReturningAt.IsZero():
+		case opens && !now.Before(a.LapsesAt):
+			a.PassedOn = true
+			w.auditor.over(a.Number)
+		case resumes && a.LapsesAt.Before(lapses):
+			a.LapsesAt, w.auditor.turns[a.Number].lapses = lapses, lapses
+		}
 	}
 }
 

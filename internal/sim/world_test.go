@@ -440,6 +440,7 @@ func (w *world) commit(p *process, batch []*call, answered bool) {
 		w.interleave(p, outcomes, did)
 	}
 	w.missave(did, answered)
+	was := w.tables.terms
 	if err := w.tables.save(now, did); err != nil {
 		w.fail("the database refuses: %v", err)
 		for _, c := range batch {
@@ -457,6 +458,7 @@ func (w *world) commit(p *process, batch []*call, answered bool) {
 		c.out = outcomes[i]
 	}
 	w.auditor.batch(batch, cmds, outcomes, did.Log)
+	w.reopen(was, now)
 }
 
 func (w *world) enqueue(t boxoffice.Task) {
