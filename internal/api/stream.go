@@ -168,13 +168,19 @@ func eventsSchema(registry huma.Registry) *huma.Schema {
 
 const eventStream = "text/event-stream"
 
+// forget is the empty id: a viewer who has it comes back with none.
+const forget = -1
+
 // appendEvent writes an event. id 0: it has none.
 func appendEvent(b *bytes.Buffer, name string, id int64, data any) {
 	b.WriteString("event: ")
 	b.WriteString(name)
-	if id > 0 {
+	switch {
+	case id > 0:
 		b.WriteString("\nid: ")
 		b.Write(strconv.AppendInt(b.AvailableBuffer(), id, 10))
+	case id == forget:
+		b.WriteString("\nid: ")
 	}
 	b.WriteString("\ndata: ")
 	b.Write(mustJSON(data)) // with a line end
@@ -182,12 +188,13 @@ func appendEvent(b *bytes.Buffer, name string, id int64, data any) {
 }
 
 // encodeNews writes what viewers of a show are told. What has the id comes
-// last: a stream that is cut before it begins again before it.
+// last: a stream that is cut before it begins again before it. One that is cut
+// between a reset and its snapshot begins with a snapshot.
 func encodeNews(n *live.News) []byte {
 	var b bytes.Buffer
 	v := n.View
 	if n.Reset {
-		appendEvent(&b, "reset", 0, ResetEvent{v.Version})
+		appendEvent(&b, "reset", forget, ResetEvent{v.Version})
 	}
 	if n.Stale {
 		appendEvent(&b, "stale", 0, StaleEvent{v.Stale})

@@ -577,6 +577,10 @@ func TestViewersAreToldThatTheDatabaseIsAway(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	late.leave()
+	// Who was told more by another instance is not shown less here.
+	if _, _, err := maps.Watch(t.Context(), show.ID, hold.ShowVersion+1); boxoffice.CodeOf(err) != boxoffice.CodeUnavailable {
+		t.Errorf("somebody who knows more: %v", err)
+	}
 	back()
 	w.until("it is back", func() bool { return !w.stale })
 	r := place(t, s, store.PlaceRequest{ShowID: show.ID, Seats: []store.SeatRef{{ID: show.Seats[1].ID}}})
