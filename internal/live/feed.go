@@ -246,7 +246,7 @@ func (f *feed) tell(ms *Maps, failed error) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checking = false
-	if failed != nil {
+	if failed != nil || f.view == nil { // the last viewer left before the first check was over: it was noted for nobody
 		return pollEvery
 	}
 	f.publish(ms)
