@@ -20,9 +20,15 @@ func (e *entry) offer() bool { return e.Type == "reservation.created" && e.Reaso
 // for at any time: the lane made them when the places became free.
 func (r *round) offers(at int, b *books) {
 	sh := r.shows[at]
-	made := map[string]*listed{}
+	made, of := map[string]*listed{}, map[string]string{} // by reservation; reservations by entry
 	for i := range b.reservations {
-		made[b.reservations[i].ReservationID] = &b.reservations[i]
+		l := &b.reservations[i]
+		made[l.ReservationID], of[l.WaitlistEntryID] = l, l.ReservationID
+	}
+	for _, o := range r.history.all() {
+		if o.Show == at && o.Do == delist { // they may not have known what they let go of
+			o.Reservation = of[o.Entry]
+		}
 	}
 	for i := range b.log {
 		e := &b.log[i]
