@@ -147,11 +147,16 @@ func (r *round) left(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer conn.Close(ctx)
-	jobs := 0
-	if err := conn.QueryRow(ctx, sqlJobsLeft).Scan(&jobs); err != nil || jobs == 0 {
+	var jobs, events int
+	switch err := conn.QueryRow(ctx, sqlJobsLeft).Scan(&jobs, &events); {
+	case err != nil:
 		return "", err
+	case jobs > 0:
+		return fmt.Sprintf("%d jobs are due", jobs), nil
+	case events > 0: // such as money that the gateway's desk gave back while we did, too
+		return fmt.Sprintf("%d webhooks have had no effect yet", events), nil
 	}
-	return fmt.Sprintf("%d jobs are due", jobs), nil
+	return "", nil
 }
 
 // audit holds what the clients were told against the books, now that all is

@@ -12,7 +12,7 @@ var queueRules = struct {
 	perMinute                    int
 	admission, session, comeBack time.Duration
 	sizeMax                      int
-}{60, 2 * time.Second, 20 * time.Second, 10 * time.Second, 6}
+}{40, 2 * time.Second, 20 * time.Second, 10 * time.Second, 6}
 
 // queueGrace is how long who waits still waits when the load has ended, and
 // queueMax how long anybody does.

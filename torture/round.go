@@ -102,9 +102,10 @@ func (h *house) terms() object {
 }
 
 // How long the house may take to come to rest. A payment lengthens a hold by two
-// minutes, and a job whose process was killed is taken up again after one.
+// minutes, a job whose process was killed is taken up again after one, and a
+// webhook that could have no effect is tried again after one and then five.
 const (
-	restMax    = 4 * time.Minute
+	restMax    = 7 * time.Minute
 	restFailed = 15 * time.Second // when something was found already
 )
 

@@ -29,7 +29,7 @@ func TestNothingIsLostOrSoldTwiceUnderFaults(t *testing.T) {
 	defer cancel()
 	rep, err := torture(ctx, options{
 		seed: 20261127, during: 5 * time.Second, each: time.Minute, faults: []string{"kill", "cut"},
-		buyers: 6, staff: 1, queuers: 3, waiters: 2, viewers: 1, troubles: 2, calm: 500 * time.Millisecond, desk: true,
+		buyers: 6, staff: 1, queuers: 3, waiters: 2, viewers: 1, troubles: 2, calm: 500 * time.Millisecond,
 		// None whose outcome a job asks for later: the test would wait for it.
 		cards: []card{{sandbox.TokenOK, 70}, {sandbox.TokenDeclined, 15}, {sandbox.TokenStorm, 15}},
 		house: cluster.Config{Instances: 2, Proxy: true},

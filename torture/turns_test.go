@@ -127,32 +127,32 @@ func TestWhatAWaitingRoomMayDo(t *testing.T) {
 			l.tell(1, 2, Op{Do: look, Entry: "e1", Position: 3})
 			l.tell(3, 4, Op{Do: look, Entry: "e1", Position: 4})
 		}, "was told position 3 at 2.000 s and position 4 at 3.000 s"},
+		{"one every two seconds", func(l *lobby) {
+			for i := range 60 {
+				l.enters(fmt.Sprint("e", i), 2*float64(i+1), 2*float64(i+1)+0.5)
+			}
+		}, ""},
 		{"one a second", func(l *lobby) {
 			for i := range 60 {
 				l.enters(fmt.Sprint("e", i), float64(i+1), float64(i+1)+0.5)
 			}
-		}, ""},
-		{"two a second", func(l *lobby) {
+		}, "more than 40 a minute"},
+		{"one a second, every other of whom missed the turn", func(l *lobby) {
 			for i := range 60 {
-				l.enters(fmt.Sprint("e", i), float64(i+1)/2, float64(i+1)/2+0.5)
-			}
-		}, "more than 60 a minute"},
-		{"two a second, every other of whom missed the turn", func(l *lobby) {
-			for i := range 60 {
-				used := float64(i+1)/2 + 0.5
+				used := float64(i+1) + 0.5
 				if i%2 == 0 {
 					used = 0
 				}
-				l.enters(fmt.Sprint("e", i), float64(i+1)/2, used)
+				l.enters(fmt.Sprint("e", i), float64(i+1), used)
 			}
 		}, ""},
 		{"what was told counts as well as what is written", func(l *lobby) {
 			for i := range 60 {
 				id := fmt.Sprint("e", i)
-				l.enters(id, float64(i+1), float64(i+1)+0.5)
-				l.tell(float64(i), float64(i)+0.1, Op{Do: look, Entry: id, Admitted: int64(i+1)*second - second/2})
+				l.enters(id, 2*float64(i+1), 2*float64(i+1)+0.5)
+				l.tell(float64(i), float64(i)+0.1, Op{Do: look, Entry: id, Admitted: 2*int64(i+1)*second - second})
 			}
-		}, "more than 60 a minute"},
+		}, "more than 40 a minute"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
