@@ -525,8 +525,7 @@ select p.show_id, p.booking_id, p.payment_id, k.status as status_of_booking, p.a
    and p.refunded_minor + coalesce(f.refused_minor, 0) < p.amount_minor;
 
 -- name: no_refund_stays_refused
--- The gateway would not give this money back and keeps it without a reason: people must act, see refunds_open. Unless news
--- of the payment wait for their effect: they may say that its desk gave the money back, or a bank took it.
+-- The gateway would not give this money back, keeps it without a reason, and no news of it wait: people must act, see refunds_open.
 select f.show_id, f.booking_id, f.refund_id, p.gateway, f.reason, f.amount_minor, f.currency, f.attempt, f.settled_at, f.failure
   from refunds f
   join payments p on p.show_id = f.show_id and p.payment_id = f.payment_id
