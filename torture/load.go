@@ -168,8 +168,8 @@ func (v *visit) done(ctx context.Context, o *Op, req request, a *answer, again b
 	}
 }
 
-// place holds places, and tells how it was answered. From a block staff does it.
-func (v *visit) place(ctx context.Context, seats []int, units int, fromBlock string) (*hold, *Op) {
+// place holds places. From a block staff does it.
+func (v *visit) place(ctx context.Context, seats []int, units int, fromBlock string) *hold {
 	ttl := 2 + v.plan.IntN(holdSecondsMax-1)
 	body := object{"showId": v.show.id, "ttlSeconds": ttl, "metadata": object{"visit": v.customer[:8]}}
 	if len(seats) > 0 {
@@ -203,7 +203,7 @@ func (v *visit) place(ctx context.Context, seats []int, units int, fromBlock str
 	}
 	v.done(ctx, o, req, a, again)
 	if !o.ok() {
-		return nil, o
+		return nil
 	}
 	// The hold's length is exact, and counted from when it was made.
 	if made := o.Ends - int64(ttl)*1e6; v.t.clockRight() && (made < o.Call-slack || made > o.Return+slack) {
@@ -213,7 +213,7 @@ func (v *visit) place(ctx context.Context, seats []int, units int, fromBlock str
 	if elsewhere {
 		v.read(ctx, h)
 	}
-	return h, o
+	return h
 }
 
 // read reads a hold: whoever was told that there is one must find it, on any
@@ -253,7 +253,7 @@ func (v *visit) buy(ctx context.Context) {
 			seats = v.choose(seats, m.Statuses)
 		}
 	}
-	h, _ := v.place(ctx, seats, units, "")
+	h := v.place(ctx, seats, units, "")
 	if h == nil {
 		return
 	}
@@ -768,7 +768,7 @@ func (v *visit) blockSeats(ctx context.Context) {
 	}
 	rest(ctx, time.Duration(v.plan.IntN(300))*time.Millisecond)
 	if v.chance(50) {
-		if h, _ := v.place(ctx, seats[:1], 0, b.BlockID); h != nil {
+		if h := v.place(ctx, seats[:1], 0, b.BlockID); h != nil {
 			switch v.plan.IntN(3) {
 			case 0:
 				v.confirm(ctx, h, "comp")

@@ -12,7 +12,7 @@ var queueRules = struct {
 	perMinute                    int
 	admission, session, comeBack time.Duration
 	sizeMax                      int
-}{40, 2 * time.Second, 20 * time.Second, 10 * time.Second, 6}
+}{30, 2 * time.Second, 20 * time.Second, 10 * time.Second, 6}
 
 // queueGrace is how long who waits still waits when the load has ended, and
 // queueMax how long anybody does.
@@ -97,7 +97,7 @@ func (v *visit) queue(ctx, stop context.Context) {
 		v.leave(stop, q)
 		return
 	}
-	sleeps, forgets := v.chance(20), v.chance(70)
+	sleeps, forgets := v.chance(12), v.chance(70)
 	if q = v.await(ctx, stop, q); q.Admission != nil && sleeps {
 		// Until the turn is over, and tries it all the same.
 		rest(ctx, time.Until(q.Admission.ExpiresAt)+100*time.Millisecond)
@@ -245,15 +245,12 @@ func (v *visit) useTurn(ctx context.Context, q *queued, seats []int, units int) 
 		thief.customer, thief.pass = newID(v.plan).String(), &pass{token: v.pass.token, whose: anothersOne, entry: q.EntryID}
 		thief.place(ctx, seats, units, "")
 	}
-	h, _ := v.place(ctx, seats, units, "")
-	for range 2 { // what is refused does not use it up
-		if h == nil {
-			seats, units = v.want()
-			h, _ = v.place(ctx, seats, units, "")
+	h := v.place(ctx, seats, units, "")
+	if h == nil { // what is refused does not use it up
+		seats, units = nil, 1
+		if h = v.place(ctx, seats, units, ""); h == nil {
+			return
 		}
-	}
-	if h == nil {
-		return
 	}
 	more, moreUnits := v.want()
 	if v.chance(25) { // a second one beside the first
@@ -261,7 +258,7 @@ func (v *visit) useTurn(ctx context.Context, q *queued, seats []int, units int) 
 	}
 	if v.chance(40) {
 		v.release(ctx, h)
-		if h, _ = v.place(ctx, more, moreUnits, ""); h == nil {
+		if h = v.place(ctx, more, moreUnits, ""); h == nil {
 			return
 		}
 	}

@@ -104,7 +104,7 @@ func (v *visit) fill(ctx context.Context) (friends []friend) {
 	take := func(seats []int, units int) {
 		f := *v
 		f.customer = newID(v.plan).String()
-		if h, _ := f.place(ctx, seats, units, ""); h != nil {
+		if h := f.place(ctx, seats, units, ""); h != nil {
 			friends = append(friends, friend{&f, h})
 		}
 	}
