@@ -236,7 +236,7 @@ func TestTheOrganisersPagesInABrowser(t *testing.T) {
 		b.fills(map[string]string{"#method": "comp"})
 		b.press("Give away")
 		b.says("Tickets issued")
-		b.until("two tickets that cost nothing", `document.querySelectorAll('tbody tr').length === 2 && document.querySelector('.facts').innerText.includes('€0.00')`)
+		b.until("two tickets that cost nothing", `document.querySelectorAll('tbody tr').length === 2 && [...document.querySelectorAll('tbody .number')].every(c => c.innerText === '¥0')`)
 
 		show := s.show(t, rows(2, 8), "")
 		s.admin(t, "PATCH", "/shows/"+show, "application/json", `{"prices":[{"category":"Stalls","amount":2500},{"category":"Stalls","ticketType":"child","amount":1000}]}`)
@@ -288,6 +288,7 @@ func TestTheOrganisersPagesInABrowser(t *testing.T) {
 		b.says("of 3 who joined")
 		b.until("at one a minute most of them wait", `[...document.querySelectorAll('.figures div')].some(d => d.querySelector('dt').textContent === 'Wait' && parseInt(d.querySelector('dd').textContent) >= 2)`)
 		b.faultless()
+		b.js(`document.querySelector('organiser-queue').scrollIntoView()`, nil)
 		b.shot("organiser-queue.png")
 		// Staff sells past it.
 		b.listed(1)
@@ -325,6 +326,7 @@ func TestTheOrganisersPagesInABrowser(t *testing.T) {
 			"#starts": "2030-07-01T20:00", "#ends": "2030-07-01T22:30", "#sales-start": "2029-12-01T10:00",
 		})
 		b.faultless()
+		b.js(`document.querySelector('organiser-terms').scrollIntoView()`, nil)
 		b.shot("organiser-terms.png")
 		b.press("Save")
 		b.says("Saved.")
@@ -418,6 +420,14 @@ func TestTheOrganisersPagesInABrowser(t *testing.T) {
 		b.says("First at")
 		b.faultless()
 		b.shot("organiser-camera.png")
+		b.run(emulation.SetDeviceMetricsOverride(360, 740, 2, true))
+		b.js(`document.querySelector('video').scrollIntoView({block: 'end'})`, nil)
+		b.until("a phone shows what came of it beside what the camera sees", `(() => {
+			const [told, seen] = ['.verdict', 'video'].map(e => document.querySelector(e).getBoundingClientRect())
+			return told.top >= 0 && told.bottom <= innerHeight && seen.bottom <= innerHeight
+		})()`)
+		b.shot("organiser-phone.png")
+		b.run(emulation.SetDeviceMetricsOverride(1280, 900, 1, false))
 		b.press("Stop the camera")
 		b.until("the camera is off", `!document.querySelector('video')`)
 
@@ -627,7 +637,7 @@ func TestTheOrganisersPagesInABrowser(t *testing.T) {
 			b := s.organiser(t, strings.TrimSpace(s.keyOf(t, c.scopes)))
 			b.menu(c.menu)
 			b.visit("shows/" + theatre)
-			b.says("By category")
+			b.says("Stalls")
 			b.says(c.shown)
 			b.says("Waiting room")
 			for _, words := range strings.Split(c.hidden, ",") {

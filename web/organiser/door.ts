@@ -149,7 +149,7 @@ export class Door extends View {
     return html`<h1>Door</h1>
       ${of ? html`<p class="lead">${titles.get(of.eventId)}, ${when(of.startsAt, of.timeZone)}</p>` : nothing}
       ${this.news()}
-      <div class="beside">
+      <div class="beside door">
         <div>
           <div class="pair">
             ${field('of', 'Show', html`<select id="of" @change=${(e: Event) => (location.hash = `#/door/${(e.target as HTMLSelectElement).value}`)}>
@@ -169,9 +169,9 @@ export class Door extends View {
         <div class="panel">
           <div role="status" aria-live="assertive">${this.last ? this.result(this.last.check) : html`<p class="note">${this.earlier.length ? 'Scan the next ticket.' : 'No ticket was checked yet.'}</p>`}</div>
           ${this.inside ? html`<p class="inside"><strong>${count(this.inside.heads)}</strong> of ${count(this.inside.tickets)} are in${this.inside.refused ? `; not let in: ${count(this.inside.refused)}` : ''}.</p>` : nothing}
-          ${this.earlier.length ? html`<h2>Before</h2><ol class="scans">${this.earlier.map((s) => html`<li><time datetime=${s.at}>${time(s.at)}</time> ${words[s.check.result]}${s.check.ticket ? `, ${s.check.ticket.label}` : ''}</li>`)}</ol>` : nothing}
         </div>
-      </div>`
+      </div>
+      ${this.earlier.length ? html`<h2>Before</h2><ol class="scans">${this.earlier.map((s) => html`<li><time datetime=${s.at}>${time(s.at)}</time> ${words[s.check.result]}${s.check.ticket ? `, ${s.check.ticket.label}` : ''}</li>`)}</ol>` : nothing}`
   }
 
   private result(c: CheckIn) {

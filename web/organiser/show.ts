@@ -81,8 +81,8 @@ export class ShowView extends View {
       ${this.steering(s)}
       ${this.figures()}
       ${this.classes()}
-      <organiser-places .who=${this.who} .facts=${s}></organiser-places>
       <organiser-queue .who=${this.who} .show=${this.show} ?running=${s.status === 'on_sale' || s.status === 'paused'}></organiser-queue>
+      <organiser-places .who=${this.who} .facts=${s}></organiser-places>
       ${this.may('catalogue:write') && s.status !== 'cancelled' ? html`<section aria-labelledby="change"><h2 id="change">Change it</h2>
         <organiser-terms .who=${this.who} .show=${this.show} @changed=${() => this.fresh(() => this.read())}></organiser-terms></section>` : nothing}
       <dialog aria-labelledby="sure">
