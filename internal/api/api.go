@@ -88,7 +88,7 @@ type API struct {
 	close    func()
 
 	lastReady lastReady
-	facets    facetsCache
+	answers   answers
 
 	queue *queueSigner
 	rooms *queueRooms
@@ -133,7 +133,7 @@ func New(opts Options) *API {
 		streams: streams{most: int64(opts.StreamsMax), shown: opts.Metrics.Streams.Set},
 		sendMax: sendMax,
 		maps:    live.New(opts.Store, encodeNews),
-		facets:  facetsCache{known: newRecent[knownFacets](facetsMax)},
+		answers: answers{known: newRecent[knownAnswer](keptMax)},
 	}
 	a.queue = newQueueSigner(opts.Auth.SessionSecret)
 	if opts.Store != nil {

@@ -63,6 +63,27 @@ type laneCommand struct {
 	replay     bool    // it was a replay already when its commit went unanswered
 }
 
+// seatsAlike is how many seats take as long as the rest of a command does.
+const seatsAlike = 16
+
+// Weight implements [lanes.Heavy].
+func (c *laneCommand) Weight() int {
+	seats := len(c.extraSeats)
+	switch do := c.Do.(type) {
+	case *boxoffice.PlaceReservation:
+		seats += len(do.Seats)
+	case *boxoffice.ChangeReservation:
+		seats += len(do.AddSeats) + len(do.RemoveSeats)
+	case *boxoffice.BlockSeats:
+		seats += len(do.Seats)
+	case *boxoffice.UnblockSeats:
+		seats += len(do.Seats)
+	case *boxoffice.ExpireReservations:
+		seats += do.Limit
+	}
+	return 1 + seats/seatsAlike
+}
+
 type laneCall = lanes.Call[*laneCommand, boxoffice.Outcome]
 
 // do sends a command through its show's lane. The outcome's refusal comes back
