@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,12 @@ func TestEachRowIsMeasured(t *testing.T) {
 			if err != nil || w.P99 == 0 || w.Bytes == 0 || w.Gaps != 0 || w.Behind != 0 || w.Servers != 1 {
 				t.Errorf("%+v, %v", w, err)
 			}
+		}
+	})
+	t.Run("viewers go on where they were when their servers are killed", func(t *testing.T) {
+		w, err := h.Watch(t.Context(), Audience{Viewers: 50, Seats: 300, Holds: 50, During: time.Second, Kill: time.Second})
+		if want := (Sightings{Returned: 50}); err != nil || !reflect.DeepEqual(w.After, want) || w.Back == 0 {
+			t.Errorf("%+v, %v", w, err)
 		}
 	})
 	t.Run("too many are turned away or served", func(t *testing.T) {

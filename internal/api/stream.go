@@ -9,9 +9,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"reflect"
+	"runtime"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,7 +27,9 @@ import (
 // Limits of event streams.
 const (
 	heartbeatEvery = 15 * time.Second
+	heartbeatParts = 15               // of the viewers, who are sent theirs one after the other
 	sendMax        = 15 * time.Second // for what is sent; who does not take it is dropped
+	unheardMax     = time.Minute      // for the other end to say that it got what was sent; then it has gone without a word
 	sendBuffer     = 64 << 10         // what the kernel keeps of it, bytes
 	returnPer      = 2000             // viewers who come back each second when a server stops
 )
@@ -168,11 +173,17 @@ func eventsSchema(registry huma.Registry) *huma.Schema {
 
 const eventStream = "text/event-stream"
 
-// appendEvent writes an event. id 0: it has none.
+// noID is the id of an event after which a client has none.
+const noID = -1
+
+// appendEvent writes an event. id 0: it has none; noID: it takes the last away.
 func appendEvent(b *bytes.Buffer, name string, id int64, data any) {
 	b.WriteString("event: ")
 	b.WriteString(name)
-	if id > 0 {
+	switch {
+	case id == noID:
+		b.WriteString("\nid: ")
+	case id > 0:
 		b.WriteString("\nid: ")
 		b.Write(strconv.AppendInt(b.AvailableBuffer(), id, 10))
 	}
@@ -187,7 +198,7 @@ func encodeNews(n *live.News) []byte {
 	var b bytes.Buffer
 	v := n.View
 	if n.Reset {
-		appendEvent(&b, "reset", 0, ResetEvent{v.Version})
+		appendEvent(&b, "reset", noID, ResetEvent{v.Version}) // a stream that is cut now begins with a snapshot
 	}
 	if n.Stale {
 		appendEvent(&b, "stale", 0, StaleEvent{v.Stale})
@@ -218,8 +229,8 @@ func encodeNews(n *live.News) []byte {
 }
 
 // watch begins a stream. The connection is taken from the HTTP server, and with
-// it goes what the server keeps for each request: a viewer costs a goroutine
-// and a socket. docs/live.md has the figures.
+// it goes what the server keeps for each request: a viewer costs a socket, and
+// no goroutine while there is nothing to wait for. docs/live.md has the figures.
 func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*struct{}, error) {
 	x, a := call.x, call.x.a
 	viewer, view, err := s.maps.Watch(ctx, in.ShowID, in.after())
@@ -240,12 +251,13 @@ func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*stru
 		x.WriteHeader(http.StatusOK)
 		return nil, nil
 	}
-	st := &stream{a: a, viewer: viewer}
+	st := &stream{a: a, viewer: viewer, from: a.limits.limited(x.r)}
 	control := http.NewResponseController(x)
 	conn, _, err := control.Hijack()
 	if errors.Is(err, http.ErrNotSupported) { // not a connection of HTTP/1.1
 		x.WriteHeader(http.StatusOK)
-		st.run(&flushed{x, control}, nil, ctx.Done())
+		st.to = &flushed{x, control}
+		st.run(st.greet(nil, in, view), ctx.Done())
 		return nil, nil
 	}
 	if err != nil {
@@ -257,15 +269,12 @@ func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*stru
 	head.WriteString("HTTP/1.1 200 OK\r\nConnection: close\r\nDate: " + time.Now().UTC().Format(http.TimeFormat) + "\r\n")
 	_ = h.Write(&head) // a buffer takes everything
 	head.WriteString("\r\n")
+	_ = conn.SetDeadline(time.Time{})
+	st.to, st.conn = conn, conn
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(sendBuffer)
+		st.reach(tcp)
 	}
-	_ = conn.SetReadDeadline(time.Time{})
-	go func() {
-		defer a.streams.leave()
-		defer conn.Close()
-		st.run(conn, head.Bytes(), nil)
-	}()
+	go st.run(st.greet(head.Bytes(), in, view), nil)
 	return nil, nil
 }
 
@@ -289,71 +298,167 @@ func (f *flushed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// stream is one viewer's.
+// stream is one viewer's. While it rests it has no goroutine; see
+// [live.Viewer.Rest].
 type stream struct {
 	a      *API
 	viewer *live.Viewer
 	to     line
-	until  time.Time // when sending must be done
+	from   netip.Addr // for the count of streams
+	conn   io.Closer  // its own connection; nil: that is the HTTP server's
+
+	raw   syscall.RawConn // of conn, to send without waiting; nil: that is not possible
+	write func(fd uintptr) bool
+	left  []byte // of what write has to send
+	err   error
 }
 
-// run sends until the viewer leaves, is too slow, or the server stops. gone,
-// if any, says that the viewer has left.
-func (st *stream) run(to line, head []byte, gone <-chan struct{}) {
-	st.to = to
-	defer st.viewer.Leave()
-	beat := time.NewTimer(heartbeatEvery/2 + rand.N(heartbeatEvery/2))
-	defer beat.Stop()
-	err := st.send(st.greet(head))
+// reach prepares a connection.
+func (st *stream) reach(tcp *net.TCPConn) {
+	_ = tcp.SetWriteBuffer(sendBuffer)
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return
+	}
+	if runtime.GOOS == "linux" {
+		const userTimeout = 18 // TCP_USER_TIMEOUT, of tcp(7)
+		_ = raw.Control(func(fd uintptr) {
+			_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, userTimeout, int(unheardMax.Milliseconds()))
+		})
+	}
+	st.raw, st.write = raw, st.some
+}
+
+// run sends what there is, and then lets the stream rest. One that cannot rest
+// goes on until the viewer leaves, which gone may tell, or the server stops.
+func (st *stream) run(first []byte, gone <-chan struct{}) {
+	err := st.send(first)
+	var beat <-chan time.Time
 	for err == nil {
 		frame, more := st.viewer.Next()
-		if frame != nil {
+		switch {
+		case frame != nil:
 			err = st.send(frame)
 			continue
+		case st.raw != nil && st.viewer.Rest(st):
+			return // Hear goes on
+		case beat == nil:
+			beat = time.Tick(heartbeatEvery)
 		}
 		select {
 		case <-more:
-		case <-beat.C:
-			beat.Reset(heartbeatEvery - heartbeatEvery/10 + rand.N(heartbeatEvery/10))
+		case <-beat:
 			err = st.send(st.heartbeat(nil))
 		case <-gone:
 			err = net.ErrClosed
 		case <-st.a.closing:
-			_ = st.send(st.closing())
-			st.a.metrics.StreamsEnded.WithLabelValues("closing").Inc()
-			return
+			_ = st.send(st.closing()) // it is the last
+			err = http.ErrServerClosed
 		}
 	}
+	st.end(err)
+}
+
+// Hear sends a frame, or a heartbeat, to a stream that rests. A viewer who does
+// not take all of it at once gets a goroutine to wait for them.
+func (st *stream) Hear(frame []byte) bool {
+	if frame == nil {
+		select {
+		case <-st.a.closing:
+			go st.run(nil, nil)
+			return false
+		default:
+			frame = st.heartbeat(nil)
+		}
+	}
+	left, err := st.try(frame)
+	if err != nil || len(left) > 0 {
+		go st.run(left, nil) // which finds the error again
+		return false
+	}
+	return true
+}
+
+// send sends within the time for it.
+func (st *stream) send(b []byte) (err error) {
+	if st.raw != nil {
+		b, err = st.try(b)
+	}
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	if err := st.to.SetWriteDeadline(time.Now().Add(st.a.sendMax)); err != nil {
+		return err
+	}
+	if _, err := st.to.Write(b); err != nil {
+		return err
+	}
+	return st.to.SetWriteDeadline(time.Time{})
+}
+
+// try sends without waiting and returns what is left.
+func (st *stream) try(b []byte) ([]byte, error) {
+	st.left, st.err = b, nil
+	if err := st.raw.Write(st.write); err != nil {
+		return b, err
+	}
+	b, st.left = st.left, nil
+	return b, st.err
+}
+
+// some is what try does with the connection. It says that it is done whatever
+// came of it: nobody is to wait.
+func (st *stream) some(fd uintptr) bool {
+	for len(st.left) > 0 {
+		n, err := syscall.Write(int(fd), st.left)
+		switch err {
+		case nil:
+			st.left = st.left[n:]
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return true
+		default:
+			st.err = err
+			return true
+		}
+	}
+	return true
+}
+
+// end is when a stream is over.
+func (st *stream) end(err error) {
 	why := "left"
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case errors.Is(err, http.ErrServerClosed):
+		why = "closing"
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		why = "slow"
 	}
 	st.a.metrics.StreamsEnded.WithLabelValues(why).Inc()
-}
-
-// send writes within the time for it. The deadline is moved on only now and
-// then: to move it costs as much as a small write.
-func (st *stream) send(b []byte) error {
-	if now := time.Now(); st.until.Sub(now) < st.a.sendMax*2/3 {
-		st.until = now.Add(st.a.sendMax)
-		if err := st.to.SetWriteDeadline(st.until); err != nil {
-			return err
-		}
+	st.viewer.Leave()
+	if st.conn != nil {
+		st.conn.Close()
+		st.a.streams.leave(st.from)
 	}
-	_, err := st.to.Write(b)
-	return err
 }
 
-// greet is what a stream begins with: when to come back if it breaks, and the
-// time.
-func (st *stream) greet(head []byte) []byte {
-	head = append(head, "retry: "...)
-	head = strconv.AppendInt(head, st.a.comeBack(), 10)
-	return st.heartbeat(append(head, '\n'))
+// greet is what a stream begins with: when to come back if it breaks, the time,
+// and for who comes back whether the database is away. They may have been told
+// that it is, by another instance.
+func (st *stream) greet(head []byte, in *streamInput, view *live.View) []byte {
+	b := bytes.NewBuffer(st.heartbeat(head))
+	if in.after() != live.FromNowhere {
+		appendEvent(b, "stale", 0, StaleEvent{view.Stale})
+	}
+	return b.Bytes()
 }
 
+// heartbeat also says anew when to come back if the stream breaks: that depends
+// on how many would.
 func (st *stream) heartbeat(b []byte) []byte {
-	b = append(b, "event: heartbeat\ndata: {\"serverTime\":\""...)
+	b = append(b, "retry: "...)
+	b = strconv.AppendInt(b, st.a.comeBack(), 10)
+	b = append(b, "\nevent: heartbeat\ndata: {\"serverTime\":\""...)
 	b = st.viewer.Now().UTC().AppendFormat(b, time.RFC3339Nano)
 	return append(b, "\"}\n\n"...)
 }
@@ -366,6 +471,21 @@ func (st *stream) closing() []byte {
 // comeBack is in how many milliseconds a viewer should come back, so that all
 // of them together come no faster than another server can take them.
 func (a *API) comeBack() int64 {
-	spread := time.Second + time.Duration(a.streams.open.Load())*time.Second/returnPer
+	all := max(a.streams.open.Load(), a.streams.last.Load())
+	spread := time.Second + time.Duration(all)*time.Second/returnPer
 	return (500*time.Millisecond + rand.N(spread)).Milliseconds()
+}
+
+// beat sends heartbeats to the streams that rest, until ctx ends.
+func (a *API) beat(ctx context.Context) {
+	tick := time.NewTicker(heartbeatEvery / heartbeatParts)
+	defer tick.Stop()
+	for part := uint32(0); ; part = (part + 1) % heartbeatParts {
+		select {
+		case <-tick.C:
+			a.maps.Beat(part, heartbeatParts)
+		case <-ctx.Done():
+			return
+		}
+	}
 }

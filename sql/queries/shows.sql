@@ -20,8 +20,8 @@ select h.show_id, h.version, h.changed_at, h.definition, h.waiting
  cross join lateral (select * from show_heads h where h.show_id = w.show_id limit 1) h;
 
 -- name: show_heads_versions
--- Where the logs of shows stand. $1 show_id[].
-select h.show_id, h.version from show_heads h where h.show_id = any ($1::uuid[]);
+-- Where the logs of shows stand, and what time it is. $1 show_id[].
+select h.show_id, h.version, clock_timestamp() from show_heads h where h.show_id = any ($1::uuid[]);
 
 -- name: show_heads_update
 -- Raises versions. One that would not rise becomes null, which the column refuses: the statement travels with COMMIT, so
