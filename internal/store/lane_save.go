@@ -427,8 +427,13 @@ func (t *laneTx) saveShow(ctx context.Context, sh *laneShow) error {
 	exactly(b, 1, "terms", sqlShowsRedefine, sh.id, terms.Definition, string(terms.Status), terms.StartsAt, terms.EndsAt,
 		terms.SalesStartAt, terms.SalesEndAt, terms.Currency, terms.HoldSeconds, terms.MaxHoldSeconds,
 		terms.MaxPlacesPerReservation, terms.MaxPlacesPerCustomer, planID, queueOrNil(&terms.Queue), terms.QueueOpen, terms.QueueEnded, terms.OfferSeconds)
-	if terms.QueueOpen && !sh.state.Terms.QueueOpen {
+	switch was := sh.state.Terms; {
+	case !terms.QueueOpen:
+	case !was.QueueOpen:
 		b.Queue(sqlQueueHeadsOpen, sh.id, terms.OrganisationID, sh.state.Now)
+		b.Queue(sqlQueueAdmissionsLapse, sh.id, sh.state.Now) // turns of the last time are nobody's now
+	case was.Status == boxoffice.ShowPaused && terms.Status == boxoffice.ShowOnSale:
+		b.Queue(sqlQueueAdmissionsResume, sh.id, sh.state.Now.Add(time.Duration(terms.Queue.AdmissionSeconds)*time.Second))
 	}
 	if err := t.send(ctx, b); err != nil {
 		return err
