@@ -56,7 +56,7 @@ type tab struct {
 	ctx context.Context
 }
 
-func openShop(t *testing.T) *shop {
+func openShop(t *testing.T, flags ...chromedp.ExecAllocatorOption) *shop {
 	t.Helper()
 	path := chromium()
 	if path == "" {
@@ -69,6 +69,7 @@ func openShop(t *testing.T) *shop {
 		}
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(limit))
+	opts = append(opts, flags...)
 	if os.Getuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox)
 	}
