@@ -45,7 +45,7 @@ func TestAnAnswerIsMadeOnceForAllWhoAskTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := answers{known: newRecent[knownAnswer](keptMax)}
 		made, broken := 0, error(nil)
-		make := func(ctx context.Context) (JSON, error) {
+		fresh := func(ctx context.Context) (JSON, error) {
 			made++
 			if _, limited := ctx.Deadline(); !limited {
 				t.Error("it may take for ever")
@@ -55,7 +55,7 @@ func TestAnAnswerIsMadeOnceForAllWhoAskTheSame(t *testing.T) {
 			}
 			return JSON(fmt.Sprint(made)), errors.Join(broken, ctx.Err())
 		}
-		ask := func(name string) (knownAnswer, error) { return known.find(t.Context(), name, time.Minute, make) }
+		ask := func(name string) (knownAnswer, error) { return known.find(t.Context(), name, time.Minute, fresh) }
 		want := func(name, text string) {
 			t.Helper()
 			answer, err := ask(name)
@@ -66,7 +66,7 @@ func TestAnAnswerIsMadeOnceForAllWhoAskTheSame(t *testing.T) {
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave() // who leaves does not spoil it for others
-		if _, err := known.find(gone, "facets", time.Minute, make); err != nil && !errors.Is(err, context.Canceled) {
+		if _, err := known.find(gone, "facets", time.Minute, fresh); err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		synctest.Wait()
