@@ -41,7 +41,8 @@ func TestNothingIsLostOrSoldTwiceUnderFaults(t *testing.T) {
 		t.Errorf("nothing happened: %d places held, faults %v", rep.Operations[place]["done"], rep.Faults) // the seed begins with these two
 	}
 	for what, n := range rep.Checks {
-		if n == 0 && !strings.HasPrefix(what, "holds") {
+		// In so short a time it may be that no hold ends, nobody is called, and nothing becomes free.
+		if n == 0 && !strings.HasPrefix(what, "holds") && !strings.HasPrefix(what, "turns") && !strings.HasPrefix(what, "offers") {
 			t.Errorf("%s: none", what)
 		}
 	}
