@@ -31,7 +31,8 @@ what it should be.
 
 With --file nothing but the published draws is needed, as
 GET /shows/{showId}/queue/draws answers them (- for standard input): it holds
-each key against the hash that was told before. With --show it asks the
+each key against the hash that was told before. Pages of them may follow each
+other. With --show it asks the
 database, too, whether the public value is the digest of the entries, and
 whether everybody who was called was called in this order.`,
 		Example: "  curl -s https://tickets.example.org/api/v1/shows/0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60/queue/draws | rowlock draw --file=- --number=31337",
@@ -70,7 +71,8 @@ whether everybody who was called was called in this order.`,
 type drawing struct {
 	out  *bufio.Writer
 	say  io.Writer
-	only int64
+	only int64 // print this number's place and nothing else; 0: all
+	seen bool  // only was among them
 	bad  int
 }
 
@@ -81,6 +83,9 @@ func (d *drawing) wrong(format string, args ...any) {
 
 // end says whether all was right.
 func (d *drawing) end() error {
+	if d.only != 0 && !d.seen {
+		d.wrong("number %d has no place in these draws", d.only)
+	}
 	if err := d.out.Flush(); err != nil {
 		return err
 	}
@@ -97,6 +102,7 @@ func (d *drawing) order(r *boxoffice.QueueRound) []int64 {
 	for i := range positions {
 		positions[i] = r.First + int64(draw.At(uint64(i))) + 1
 		if n := r.First + int64(i) + 1; d.only == 0 || d.only == n {
+			d.seen = true
 			fmt.Fprintf(d.out, "%d\t%d\n", n, positions[i])
 		}
 	}
@@ -106,21 +112,33 @@ func (d *drawing) order(r *boxoffice.QueueRound) []int64 {
 // drawsMax is the most entries a published draw is believed to have.
 const drawsMax = 100_000_000
 
-// file runs what was published again.
+// published are draws as the API tells them.
+type published struct {
+	Draws []struct {
+		Draw           int
+		First, Entries int64
+		KeyHash, Key   string
+		PublicValue    string
+		PublicFrom     string
+	}
+}
+
+// file runs what was published again: one page of it or several.
 func (d *drawing) file(in io.Reader) error {
-	var published struct {
-		Draws []struct {
-			Draw           int
-			First, Entries int64
-			KeyHash, Key   string
-			PublicValue    string
-			PublicFrom     string
+	pages := json.NewDecoder(in)
+	for n := 0; ; n++ {
+		var page published
+		if err := pages.Decode(&page); n > 0 && errors.Is(err, io.EOF) {
+			return d.end()
+		} else if err != nil {
+			return fmt.Errorf("the published draws: %w", err)
 		}
+		d.page(&page)
 	}
-	if err := json.NewDecoder(in).Decode(&published); err != nil {
-		return fmt.Errorf("the published draws: %w", err)
-	}
-	for _, p := range published.Draws {
+}
+
+func (d *drawing) page(page *published) {
+	for _, p := range page.Draws {
 		if p.Key == "" {
 			fmt.Fprintf(d.say, "draw %d is not drawn yet; its key's hash is %s\n", p.Draw, p.KeyHash)
 			continue
@@ -136,7 +154,6 @@ func (d *drawing) file(in io.Reader) error {
 		fmt.Fprintf(d.say, "draw %d: %d entries, by %q from %s\n", p.Draw, p.Entries, p.PublicValue, p.PublicFrom)
 		d.order(&boxoffice.QueueRound{Round: p.Draw, First: p.First, Entries: p.Entries, Key: key, PublicValue: p.PublicValue})
 	}
-	return d.end()
 }
 
 // show runs the draws of a show again and holds them against its database.

@@ -39,6 +39,12 @@ func TestADrawIsRunAgainFromWhatWasPublished(t *testing.T) {
 	if code, only, _ := run(file(hex.EncodeToString(sum[:])), "--file=-", "--number=31"); code != 0 || only != want || !strings.Contains(out, want) {
 		t.Errorf("%d %q, want %q", code, only, want)
 	}
+	if code, out, _ := run(file(hex.EncodeToString(sum[:]))+file(hex.EncodeToString(sum[:])), "--file=-"); code != 0 || strings.Count(out, "\n") != 100 {
+		t.Errorf("two pages: %d\n%s", code, out)
+	}
+	if code, out, said := run(file(hex.EncodeToString(sum[:])), "--file=-", "--number=52"); code != 1 || out != "" || !strings.Contains(said, "number 52 has no place") {
+		t.Errorf("%d %q %s", code, out, said)
+	}
 	if code, _, said := run(file("another"), "--file=-"); code != 1 || !strings.Contains(said, "WRONG") {
 		t.Errorf("%d %s", code, said)
 	}

@@ -55,6 +55,7 @@ const (
 	ruleMoney    = "every charge has its tickets, or its money back"
 	ruleHolds    = "holds that ended are over, and their places free"
 	ruleCounts   = "the counts of the map add up"
+	ruleQueue    = "positions in the waiting room only fell"                      // where there was one
 	ruleViewers  = "who watched saw each change in order, and ended with the map" // by the stream
 )
 

@@ -41,8 +41,6 @@ func (s *show) whyNot() string {
 		return "is not on sale (" + s.Status + ")"
 	case s.SoldOut:
 		return "is sold out"
-	case s.Queue.Open:
-		return "has a waiting room, and drills do not queue"
 	}
 	return ""
 }

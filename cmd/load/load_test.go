@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -350,6 +351,39 @@ func TestADrill(t *testing.T) {
 		code, r, stdout, stderr := run(t, t.Context(), "--target", s.url, "--show", s.show(t, fixture.Options{Seats: 60}), "--rate", "50", "--buyers", "10", "--think", "0s", "--hold", "1s", "--api-key", adminKey)
 		if code != exitFine || r.Outcomes[paid] == 0 {
 			t.Errorf("exit %d\n%s\n%s", code, stdout, stderr)
+		}
+	})
+
+	t.Run("QueuesWhereThereIsAWaitingRoom", func(t *testing.T) {
+		t.Parallel()
+		for _, lies := range []bool{false, true} {
+			room := fixture.Show(t, s.store, fixture.Options{Seats: 200})
+			_, err := s.store.AmendShow(t.Context(), fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, room.ID, store.ShowAmendment{Queue: &boxoffice.QueueChange{RatePerMinute: new(600)}})
+			if err == nil {
+				_, err = s.store.SetQueue(t.Context(), fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, room.ID, boxoffice.SetQueue{Open: true})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rises atomic.Int64
+			at := s.liar(t, func(w *http.Response, _ []byte) error {
+				if !lies || !isRead(w, regexp.MustCompile(`/queue/[0-9a-f-]{36}$`)) {
+					return nil
+				}
+				return amend(w, func(body map[string]any) {
+					if body["status"] == "waiting" {
+						body["position"] = 1000 + rises.Add(1)
+					}
+				})
+			})
+			code, r, stdout, stderr := run(t, t.Context(), "--target", at, "--show", room.ID.String(), "--buyers", "60", "--over", "500ms", "--think", "5ms", "--hold", "1s")
+			i := slices.IndexFunc(r.Checks, func(c check) bool { return c.Rule == ruleQueue })
+			if i < 0 || r.Checks[i].Examined != 60 || r.Outcomes[paid] == 0 || !strings.Contains(stdout, "let in") {
+				t.Fatalf("exit %d\n%s\n%s", code, stdout, stderr)
+			}
+			if want := map[bool]int{false: exitFine, true: exitBroken}[lies]; code != want || (len(r.Checks[i].Broken) > 0) != lies {
+				t.Errorf("exit %d instead of %d\n%s", code, want, stdout)
+			}
 		}
 	})
 

@@ -71,6 +71,7 @@ const (
 	overMax        = time.Hour
 	thinkMax       = 10 * time.Minute
 	patienceMax    = 10 * time.Minute
+	queuingMax     = time.Hour
 	viewersMax     = 20_000
 	connectionsMax = 20_000
 	triesMax       = 100
@@ -96,10 +97,12 @@ type options struct {
 	Spread   share         `json:"spread"`
 	Tries    int           `json:"tries"`
 	Patience time.Duration `json:"patienceNanos"`
-	Abandon  share         `json:"abandon"`
-	Release  share         `json:"release"`
-	Hold     time.Duration `json:"holdNanos"`
-	Cards    cards         `json:"cards"`
+	// QueuePatience is how long a buyer stays in a waiting room.
+	QueuePatience time.Duration `json:"queuePatienceNanos"`
+	Abandon       share         `json:"abandon"`
+	Release       share         `json:"release"`
+	Hold          time.Duration `json:"holdNanos"`
+	Cards         cards         `json:"cards"`
 
 	Mock   bool   `json:"mock"`
 	Bearer string `json:"-"`
@@ -173,6 +176,7 @@ func newCommand(run func(*cobra.Command, *options) error) *cobra.Command {
 	f.Var(&o.Spread, "spread", "how much of what is free buyers choose from, the best first: little is a scramble for the front row, 100% is anywhere")
 	f.IntVar(&o.Tries, "tries", 5, "how often a buyer tries other seats before giving up when somebody was faster")
 	f.DurationVar(&o.Patience, "patience", time.Minute, "how long a buyer puts up with waiting, in all, before leaving")
+	f.DurationVar(&o.QueuePatience, "queue-patience", 10*time.Minute, "how long a buyer stays in the show's waiting room, if it has one, beside --patience")
 	f.Var(&o.Abandon, "abandon", "share of buyers who leave after holding; their holds run out")
 	f.Var(&o.Release, "release", "share of buyers who give back what they hold")
 	f.DurationVar(&o.Hold, "hold", 20*time.Second, "length of the holds of those who will leave, so that their end can be seen; others have the show's")
@@ -219,6 +223,7 @@ func (o *options) settle(buyers, over, rate bool) error {
 		{"--places", float64(o.Places), 1, placesMax, ""},
 		{"--tries", float64(o.Tries), 1, triesMax, ""},
 		{"--patience", o.Patience.Seconds(), 1, patienceMax.Seconds(), " s"},
+		{"--queue-patience", o.QueuePatience.Seconds(), 1, queuingMax.Seconds(), " s"},
 		{"--hold", o.Hold.Seconds(), 1, 3600, " s"},
 		{"--connections", float64(o.Connections), 1, connectionsMax, ""},
 		{"--rate", float64(o.Buyers) / o.Over.Seconds(), 0, rateMax, " buyers a second"},
@@ -275,6 +280,9 @@ func drill(selling context.Context, o *options, stdout io.Writer, stderr *os.Fil
 	checks := audit(context.WithoutCancel(selling), t, h, records, o.Shared)
 	if s.seen != nil {
 		checks = append(checks, *s.seen)
+	}
+	if c := queued(records); c.Examined > 0 {
+		checks = append(checks, c)
 	}
 	r := newReport(o, h, m, records, checks)
 	r.print(stdout)

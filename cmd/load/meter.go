@@ -13,18 +13,19 @@ import (
 // drill is. What was asked again counts until it was answered for good.
 const (
 	stepSession = "session" // becoming a guest
+	stepQueue   = "queue"   // from joining the waiting room to being let in
 	stepLook    = "look"    // reading what is free
 	stepHold    = "hold"    // won or lost
 	stepPay     = "pay"     // until the booking is confirmed
 	stepTickets = "tickets"
 	stepRelease = "release"
-	stepWhole   = "whole"   // from coming to having tickets, without thinking
+	stepWhole   = "whole"   // from coming to having tickets, without thinking or queueing
 	stepView    = "view"    // those who only watch
 	stepRefusal = "refusal" // each 429 and 503, from being sent
 	stepCheck   = "check"   // reads after the sale; counted, not timed
 )
 
-var steps = []string{stepSession, stepLook, stepHold, stepPay, stepTickets, stepRelease, stepWhole, stepView, stepRefusal}
+var steps = []string{stepSession, stepQueue, stepLook, stepHold, stepPay, stepTickets, stepRelease, stepWhole, stepView, stepRefusal}
 
 // What became of buyers.
 const (
@@ -33,6 +34,7 @@ const (
 	released    = "released"    // gave back what they held
 	soldOut     = "sold out"    // nothing was free
 	outrun      = "outrun"      // somebody was faster each time
+	missed      = "missed"      // their turn in the waiting room
 	overdue     = "overdue"     // the hold ended before it was paid
 	impatient   = "impatient"   // left without an answer
 	closed      = "closed"      // refused: not on sale, or over a limit of customers
@@ -40,7 +42,7 @@ const (
 	interrupted = "interrupted" // Ctrl-C while they were thinking
 )
 
-var outcomes = []string{paid, abandoned, released, soldOut, outrun, overdue, impatient, closed, failed, interrupted}
+var outcomes = []string{paid, abandoned, released, soldOut, outrun, missed, overdue, impatient, closed, failed, interrupted}
 
 // answerKey is a sort of answer.
 type answerKey struct {
@@ -52,6 +54,7 @@ type answerKey struct {
 // series are counts for each second of the drill.
 type series struct {
 	Arrived []int `json:"arrived"`
+	LetIn   []int `json:"letIn,omitempty"` // by the waiting room
 	Held    []int `json:"held"`
 	Paid    []int `json:"paid"`
 }
@@ -147,6 +150,14 @@ func (m *meter) answered(step string, status int, code string, d time.Duration) 
 	if status == 429 || status == 503 {
 		note(m.steps[stepRefusal], d)
 	}
+}
+
+// letIn counts a buyer whose turn it is, after so much waiting.
+func (m *meter) letIn(waited time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	note(m.steps[stepQueue], waited)
+	m.count(&m.perSecond.LetIn)
 }
 
 func (m *meter) holds(won bool) {

@@ -61,7 +61,7 @@ func newReport(o *options, h *hall, m *meter, records []record, checks []check) 
 		Checks: checks, Missed: []string{},
 	}
 	seconds := int(m.over.Sub(m.began)/time.Second) + 1
-	for _, list := range []*[]int{&r.PerSecond.Arrived, &r.PerSecond.Held, &r.PerSecond.Paid} {
+	for _, list := range []*[]int{&r.PerSecond.Arrived, &r.PerSecond.LetIn, &r.PerSecond.Held, &r.PerSecond.Paid} {
 		*list = append(*list, make([]int, max(0, seconds-len(*list)))...) // so that charts stand below each other
 	}
 	if o.P99 > 0 && m.steps[stepHold].TotalCount() == 0 {
@@ -154,10 +154,10 @@ func (r *report) print(w io.Writer) {
 	for _, line := range []struct {
 		name   string
 		counts []int
-	}{{"came", r.PerSecond.Arrived}, {"held", r.PerSecond.Held}, {"paid", r.PerSecond.Paid}} {
+	}{{"came", r.PerSecond.Arrived}, {"let in", r.PerSecond.LetIn}, {"held", r.PerSecond.Held}, {"paid", r.PerSecond.Paid}} {
 		chart, most, width := spark(line.counts, chartWidth)
 		if most > 0 {
-			fmt.Fprintf(w, "  %-5s %s  at most %s\n", line.name, chart, perSecond(most, width))
+			fmt.Fprintf(w, "  %-6s %s  at most %s\n", line.name, chart, perSecond(most, width))
 		}
 	}
 	fmt.Fprintln(w, "\nWhat must be so")
@@ -193,6 +193,7 @@ var explained = map[string]string{
 	released:    "gave back what they held",
 	soldOut:     "found nothing free",
 	outrun:      "found others faster each time",
+	missed:      "missed their turn in the waiting room",
 	overdue:     "paid too late: the hold was over",
 	impatient:   "left, tired of waiting",
 	closed:      "were refused: sales closed, or over a customer's limit",

@@ -174,6 +174,9 @@ type record struct {
 	overAt        time.Time // of those who leave: from when it certainly is over
 	paidAt        time.Time // when the booking was known; zero: never
 	wrong         error     // an answer that breaks a rule by itself
+	queued        string    // the entry of the waiting room; empty: none
+	position      int64     // there, as it was told last
+	rose          string    // how it rose, which it must not
 }
 
 // run lets everybody come, and returns when they have left. When selling is
@@ -270,6 +273,7 @@ type buyer struct {
 	rng      *rand.Rand
 	patience time.Duration // that is left
 	waited   time.Duration // for the service, since coming
+	turn     string        // of the waiting room; empty: none is needed, as far as the buyer knows
 }
 
 // errRefused ends a buyer's visit with an outcome that is nobody's fault.
@@ -297,6 +301,11 @@ func (b *buyer) come(selling context.Context) (outcome string, surprise error) {
 func (b *buyer) visit(selling context.Context) error {
 	if err := b.signIn(); err != nil {
 		return err
+	}
+	if b.hall.show.Queue.Open && b.customer == "" { // a back end needs no turn
+		if err := b.queueUp(selling); err != nil {
+			return err
+		}
 	}
 	mood := share(b.rng.Float64())
 	leaves, returns := mood < b.Abandon, mood < b.Abandon+b.Release || len(b.Cards) == 0
@@ -419,7 +428,7 @@ func (b *buyer) find(selling context.Context, leaves bool) error {
 		if due, stays = b.think(selling); !stays {
 			return errRefused{interrupted}
 		}
-		held, err := b.hold(due, body, ids, areaID, units)
+		held, err := b.hold(selling, due, body, ids, areaID, units)
 		if held && leaves {
 			b.overAt = b.heldAt.Add(time.Duration(b.ttl()) * time.Second)
 		}
@@ -436,9 +445,10 @@ func (b *buyer) find(selling context.Context, leaves bool) error {
 // ttl is the length of the hold of somebody who will leave, in seconds.
 func (b *buyer) ttl() int { return min(int(b.Hold.Seconds()), b.hall.show.HoldSeconds) }
 
-// hold tries to hold what was chosen; false: somebody was faster.
-func (b *buyer) hold(due time.Time, body map[string]any, ids []string, areaID string, units int) (bool, error) {
-	a, err := b.ask(request{step: stepHold, method: http.MethodPost, path: "/reservations", body: body})
+// hold tries to hold what was chosen; false: somebody was faster, or the buyer
+// had to wait for their turn first.
+func (b *buyer) hold(selling context.Context, due time.Time, body map[string]any, ids []string, areaID string, units int) (bool, error) {
+	a, err := b.ask(request{step: stepHold, method: http.MethodPost, path: "/reservations", body: body, turn: b.turn})
 	b.took(stepHold, due)
 	var silent *noAnswer
 	if errors.As(err, &silent) && silent.unsure {
@@ -451,6 +461,8 @@ func (b *buyer) hold(due time.Time, body map[string]any, ids []string, areaID st
 	case a.code == "SEAT_ALREADY_RESERVED", a.code == "INSUFFICIENT_INVENTORY":
 		b.meter.holds(false)
 		return false, nil
+	case a.code == "QUEUE_TOKEN_REQUIRED", a.code == "QUEUE_TOKEN_EXPIRED", a.code == "QUEUE_TOKEN_INVALID":
+		return false, b.queueUp(selling)
 	case a.code == "SHOW_NOT_ON_SALE", a.code == "CUSTOMER_LIMIT_REACHED":
 		return false, errRefused{closed}
 	default:

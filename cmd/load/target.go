@@ -101,6 +101,7 @@ type request struct {
 	path   string
 	body   any
 	etag   string // what the asker has
+	turn   string // of the waiting room
 }
 
 // answer is what came back for good.
@@ -216,6 +217,9 @@ func (t *target) send(ctx context.Context, who caller, r request, key string, bo
 	}
 	if r.etag != "" {
 		hr.Header.Set("If-None-Match", r.etag)
+	}
+	if r.turn != "" {
+		hr.Header.Set("X-Queue-Token", r.turn)
 	}
 	w, err := t.client.Do(hr)
 	if err != nil {

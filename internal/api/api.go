@@ -94,7 +94,7 @@ type API struct {
 	close    func()
 
 	lastReady lastReady
-	facets    facetsCache
+	answers   answers
 
 	queue *queueSigner
 	rooms *queueRooms
@@ -140,7 +140,7 @@ func New(opts Options) *API {
 		streams: streams{most: int64(opts.StreamsMax), mostFrom: opts.StreamsPerAddress, from: map[netip.Addr]int{}, shown: opts.Metrics.Streams},
 		sendMax: sendMax,
 		maps:    live.New(opts.Store, encodeNews),
-		facets:  facetsCache{known: newRecent[knownFacets](facetsMax)},
+		answers: answers{known: newRecent[knownAnswer](keptMax)},
 	}
 	a.queue = newQueueSigner(opts.Auth.SessionSecret)
 	if opts.Store != nil {

@@ -83,8 +83,8 @@
 //     Operation.Media.
 //   - Answers to replays are made from what the command did, not from what has
 //     become of things since: see asConfirmed and asBegun.
-//   - Event streams: Operation.Stream and an output whose Body is a
-//     func(huma.Context); a StreamResponse is one.
+//   - Event streams: Operation.Stream and Media, [exchange.flow] to send, and
+//     [API.describeEvents] to say what.
 //   - The lane's outcomes are counted by whoever runs the lane; requests,
 //     durations and refusals of HTTP are counted here, by operation.
 //

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -26,13 +27,14 @@ func (a *API) registerQueue() {
 		Description: "One entry a customer and show: joining again answers the entry that is there. Who joins before the sale opens, or later within the same few seconds, has no `position` until they are drawn. " +
 			"Who missed their turn comes back by joining again until `returnUntil`, once, and is called next; who had their turn, or left, starts again at the end.\n\n" +
 			"Then open the stream with `streamToken`, or read the entry now and then. Nothing is lost by sleeping before one's turn.",
-		Status: http.StatusCreated, Headers: map[string]string{"Location": "The entry"},
+		Status: http.StatusCreated, Headers: map[string]string{"Location": "The entry", "Retry-After": lookAgainDoc},
 		Codes: []boxoffice.Code{boxoffice.CodeNotFound, boxoffice.CodeShowNotOnSale, boxoffice.CodeConflict, boxoffice.CodeLockTimeout},
 	}, a.joinQueue)
 	register(a, Operation{
 		ID: "readQueueEntry", Method: http.MethodGet, Path: "/queue/{entryId}", Tag: "Queue",
 		Summary:     "Read a queue entry",
 		Description: "With the token of the admission, when it is the customer's turn. Other customers' entries are not found.",
+		Headers:     map[string]string{"Retry-After": lookAgainDoc},
 		Codes:       []boxoffice.Code{boxoffice.CodeNotFound},
 	}, a.readQueueEntry)
 	register(a, Operation{
@@ -42,17 +44,12 @@ func (a *API) registerQueue() {
 		Codes:       []boxoffice.Code{boxoffice.CodeNotFound},
 	}, a.leaveQueue)
 	register(a, Operation{
-		ID: "streamQueueEntry", Method: http.MethodGet, Path: "/queue/{entryId}/stream", Tag: "Queue", Access: Open, Stream: true, Media: eventStream,
-		Summary: "Watch a queue entry",
-		Description: "Server-sent events; each says all there is to know at that time, so that nothing has to be resumed. Authorised by `streamToken`, since browsers send no headers with an EventSource.\n\n" +
-			"- `position`: `{position?, estimatedWaitSeconds?, waiting, open, reason?, serverTime}`; without `position` until the entry is drawn. Positions only fall.\n" +
-			"- `admitted`: `{token, expiresAt, used, serverTime}`: send `token` as `X-Queue-Token` with `POST /reservations`.\n" +
-			"- `expired`: `{returnUntil?, serverTime}`: the turn was missed; join again until `returnUntil`.\n" +
-			"- `ended`: `{reason, serverTime}`: nothing more comes. `sold_out`, `cancelled`, `ended`, `after_sales`: of the show; `closed`: places can be held without a turn; `left`, `turn_over`: of the entry.\n" +
-			"- `heartbeat`: `{serverTime}`, every 15 seconds without another event.\n" +
-			"- `closing`: `{retryMs}`: the server stops; come back after that time.",
+		ID: "streamQueueEntry", Method: http.MethodGet, Path: "/queue/{entryId}/stream", Tag: "Queue",
+		Summary: "Watch a queue entry", Description: queueStreamNote,
+		Access: Open, Stream: true, Status: http.StatusOK, Media: eventStream,
 		Codes: []boxoffice.Code{boxoffice.CodeNotFound},
 	}, a.streamQueueEntry)
+	a.describeEvents("/queue/{entryId}/stream", queueEvents, "")
 	register(a, Operation{
 		ID: "readQueue", Method: http.MethodGet, Path: "/shows/{showId}/queue", Tag: "Queue", Access: Public,
 		Summary:     "Read a waiting room",
@@ -111,7 +108,7 @@ type QueueEntry struct {
 	Draw                 int             `json:"draw" doc:"The draw that it is in" example:"1"`
 	KeyHash              string          `json:"keyHash" doc:"SHA-256 of the key of that draw, in hex; note it before the draw" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
 	JoinedAt             time.Time       `json:"joinedAt" doc:"When the customer joined" example:"2026-11-27T19:40:00.123456Z"`
-	StreamToken          string          `json:"streamToken" doc:"For GET /queue/{entryId}/stream" example:"pQ3x…"`
+	StreamToken          string          `json:"streamToken" doc:"For GET /queue/{entryId}/stream; empty for staff: it is the customer's" example:"pQ3x…"`
 	ServerTime           time.Time       `json:"serverTime" doc:"The clock that status was judged by" example:"2026-11-27T20:00:00.123456Z"`
 }
 
@@ -169,6 +166,7 @@ func (a *API) joinQueue(ctx context.Context, call *Call, in *joinQueueInput) (*q
 	if replayed {
 		call.Replayed()
 	}
+	lookAgain(call, &v)
 	return &queueEntryOutput{basePath + "/queue/" + v.EntryID.String(), a.queueEntryBody(&v)}, nil
 }
 
@@ -195,10 +193,30 @@ func (a *API) readQueueEntry(ctx context.Context, call *Call, in *queueEntryInpu
 		return nil, err
 	}
 	body := a.queueEntryBody(&v)
-	if v.CustomerID != call.Caller.CustomerID && body.Admission != nil {
-		body.Admission.Token = "" // it is the customer's
+	if v.CustomerID != call.Caller.CustomerID { // staff, who needs no turn
+		body.StreamToken = ""
+		if body.Admission != nil {
+			body.Admission.Token = ""
+		}
 	}
+	lookAgain(call, &v)
 	return &readQueueEntryOutput{body}, nil
+}
+
+const lookAgainDoc = "While the entry waits: seconds until who reads it now and then should do so again."
+
+// lookAgain tells those who have no stream when to read their entry again: soon
+// when their turn is near, in time for it when it is not, and never all the
+// time.
+func lookAgain(call *Call, v *store.QueueView) {
+	if v.Status != boxoffice.QueueWaiting {
+		return
+	}
+	wait := 15 * time.Second // who is to be drawn
+	if v.Position > 0 {
+		wait = min(30*time.Second, max(2*time.Second, v.Wait/2))
+	}
+	call.Header()["Retry-After"] = []string{strconv.Itoa(int(wait / time.Second))}
 }
 
 func (a *API) leaveQueue(ctx context.Context, call *Call, in *queueEntryInput) (*struct{}, error) {

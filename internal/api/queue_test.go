@@ -90,7 +90,8 @@ func TestWaitingRoom(t *testing.T) {
 	key := newKey()
 	joined := s.must("POST", room, "", withKey(ann, key)...)
 	entry := joined.text("entryId")
-	if joined.Code != 201 || joined.Header().Get("Location") != "/api/v1/queue/"+entry || joined.text("status") != "waiting" || joined.text("streamToken") == "" {
+	if joined.Code != 201 || joined.Header().Get("Location") != "/api/v1/queue/"+entry || joined.text("status") != "waiting" || joined.text("streamToken") == "" ||
+		joined.Header().Get("Retry-After") == "" {
 		t.Errorf("%s %v", joined.Body, joined.Header())
 	}
 	s.same("joining", joined, s.must("POST", room, "", withKey(ann, key)...))
@@ -99,7 +100,7 @@ func TestWaitingRoom(t *testing.T) {
 	}
 	token := s.admission(ann, entry)
 	want(s.ask("POST", "/reservations", body, append(bob, "X-Queue-Token", token)...), 403, "QUEUE_TOKEN_INVALID")
-	if r := s.must("GET", "/queue/"+entry, ""); r.field("status") != "admitted" || r.field("admission.token") != "" {
+	if r := s.must("GET", "/queue/"+entry, ""); r.field("status") != "admitted" || r.field("admission.token") != "" || r.field("streamToken") != "" || r.Header().Get("Retry-After") != "" {
 		t.Errorf("what staff sees: %s", r.Body)
 	}
 	s.must("POST", "/reservations", body, append(ann, "X-Queue-Token", token)...)
@@ -119,7 +120,7 @@ func TestWaitingRoom(t *testing.T) {
 	s.must("DELETE", "/queue/"+entry, "", ann...)
 	s.must("POST", room+"/close", "")
 	s.must("POST", "/reservations", held(show.ID, show.Seats[2].Label), bob...)
-	if r := s.ask("POST", room, "", bob...); r.Code != 409 {
+	if r := s.ask("POST", room, "", bob...); r.Code != 409 || r.text("reason") != "closed" {
 		t.Errorf("%d %s", r.Code, r.Body)
 	}
 	for body, field := range map[string]string{
@@ -227,6 +228,32 @@ func TestWaitingRoomStream(t *testing.T) {
 	if last != -1 {
 		t.Error("the stream ended without a word")
 	}
+}
+
+func TestAStreamGoesOnForWhoComesBack(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	show := waitingRoom(t, s)
+	s.must("PATCH", "/shows/"+show.ID.String(), `{"queue":{"admissionSeconds":1}}`)
+	server := httptest.NewServer(s.API)
+	defer server.Close()
+	ann := as(uuid.NewString())
+	joined := s.must("POST", "/shows/"+show.ID.String()+"/queue", "", ann...)
+	events := watch(t, fmt.Sprintf("%s/api/v1/queue/%s/stream?streamToken=%s", server.URL, joined.text("entryId"), joined.text("streamToken")))
+	missed := false
+	for e := range events {
+		switch {
+		case e.name == "expired" && !missed:
+			missed = true
+			s.must("PATCH", "/shows/"+show.ID.String(), `{"queue":{"admissionSeconds":600}}`)
+			if r := s.must("POST", "/shows/"+show.ID.String()+"/queue", "", ann...); r.text("entryId") != joined.text("entryId") {
+				t.Fatalf("%s", r.Body)
+			}
+		case e.name == "admitted" && missed:
+			return
+		}
+	}
+	t.Error("the stream ended without a second turn")
 }
 
 func TestAStoppingServerSendsWatchersAway(t *testing.T) {

@@ -94,12 +94,15 @@ type ClosingEvent struct {
 	RetryMS int64 `json:"retryMs" doc:"Milliseconds to wait before coming back, so that not all viewers do at once" example:"2417"`
 }
 
-// showEvents are the events of a show's stream, in the order of the docs.
-var showEvents = []struct {
+// eventKind is one kind of event of a stream, for the OpenAPI document.
+type eventKind struct {
 	name string
 	data reflect.Type
 	says string
-}{
+}
+
+// showEvents are the events of a show's stream, in the order of the docs.
+var showEvents = []eventKind{
 	{"snapshot", reflect.TypeFor[SnapshotEvent](), "All places, and the show."},
 	{"changes", reflect.TypeFor[ChangesEvent](), "Places that were logged between two versions, or whose hold has ended."},
 	{"show", reflect.TypeFor[ShowEvent](), "The show itself may have changed, or whether anything is left."},
@@ -141,31 +144,34 @@ func (s *seatmap) registerStream(a *API) {
 		Access: Public, Stream: true, Status: http.StatusOK, Media: eventStream,
 		Codes: []boxoffice.Code{boxoffice.CodeNotFound},
 	}, s.watch)
-	content := a.OpenAPI().Paths["/shows/{showId}/stream"].Get.Responses["200"].Content[eventStream]
-	content.Schema = eventsSchema(a.OpenAPI().Components.Schemas)
+	a.describeEvents("/shows/{showId}/stream", showEvents, "The show's version, for Last-Event-ID.")
 }
 
-// eventsSchema describes a stream of events as Huma does, and as generators of
-// clients understand it.
-func eventsSchema(registry huma.Registry) *huma.Schema {
+// describeEvents describes what a stream sends as Huma does, and as generators
+// of clients understand it. id says what the events' ids are; "": they have
+// none.
+func (a *API) describeEvents(path string, kinds []eventKind, id string) {
 	number := func(text string, example int) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeInteger, Description: text, Examples: []any{example}}
 	}
 	items := &huma.Schema{}
-	for _, e := range showEvents {
-		data := *registry.Schema(e.data, true, e.name)
+	for _, e := range kinds {
+		data := *a.OpenAPI().Components.Schemas.Schema(e.data, true, e.name)
 		data.Description = e.says
-		items.OneOf = append(items.OneOf, &huma.Schema{
+		event := &huma.Schema{
 			Title: "Event " + e.name, Type: huma.TypeObject, Required: []string{"event", "data"},
 			Properties: map[string]*huma.Schema{
-				"id":    number("The show's version, for Last-Event-ID.", 42),
 				"event": {Type: huma.TypeString, Description: "The event's name.", Examples: []any{e.name}, Extensions: map[string]any{"const": e.name}},
 				"data":  &data,
 				"retry": number("Milliseconds to wait before coming back when the stream ends.", 2417),
 			},
-		})
+		}
+		if id != "" {
+			event.Properties["id"] = number(id, 42)
+		}
+		items.OneOf = append(items.OneOf, event)
 	}
-	return &huma.Schema{
+	a.OpenAPI().Paths[path].Get.Responses["200"].Content[eventStream].Schema = &huma.Schema{
 		Type: huma.TypeArray, Title: "Server Sent Events", Items: items,
 		Description: "Each object is one event, in the text form of server-sent events.",
 	}
@@ -193,7 +199,8 @@ func appendEvent(b *bytes.Buffer, name string, id int64, data any) {
 }
 
 // encodeNews writes what viewers of a show are told. What has the id comes
-// last: a stream that is cut before it begins again before it.
+// last: a stream that is cut before it begins again before it. One that is cut
+// between a reset and its snapshot begins with a snapshot.
 func encodeNews(n *live.News) []byte {
 	var b bytes.Buffer
 	v := n.View
@@ -228,11 +235,8 @@ func encodeNews(n *live.News) []byte {
 	return b.Bytes()
 }
 
-// watch begins a stream. The connection is taken from the HTTP server, and with
-// it goes what the server keeps for each request: a viewer costs a socket, and
-// no goroutine while there is nothing to wait for. docs/live.md has the figures.
+// watch begins a show's stream.
 func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*struct{}, error) {
-	x, a := call.x, call.x.a
 	viewer, view, err := s.maps.Watch(ctx, in.ShowID, in.after())
 	if err == nil {
 		if err = visible(call, view.Terms); err != nil {
@@ -242,27 +246,36 @@ func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*stru
 	if err != nil {
 		return nil, err
 	}
+	st := &stream{viewer: viewer}
+	st.leave = viewer.Leave
+	return nil, call.x.flow(ctx, &st.sender, func(head []byte, gone <-chan struct{}) { st.run(st.greet(head, in, view), gone) })
+}
+
+// flow answers with a stream, which run sends until it is over; it then calls
+// s.finish. The connection is taken from the HTTP server, and with it goes what
+// the server keeps for each request. docs/live.md has the figures.
+func (x *exchange) flow(ctx context.Context, s *sender, run func(head []byte, gone <-chan struct{})) error {
 	h := x.Header()
 	h["Content-Type"] = []string{eventStream}
 	h["Cache-Control"] = []string{"no-store, no-transform"}
 	h["X-Accel-Buffering"] = []string{"no"} // nginx would collect events
 	if x.r.Method == http.MethodHead {
-		viewer.Leave()
+		s.leave()
 		x.WriteHeader(http.StatusOK)
-		return nil, nil
+		return nil
 	}
-	st := &stream{a: a, viewer: viewer, from: a.limits.limited(x.r)}
+	s.a, s.from = x.a, x.a.limits.limited(x.r)
 	control := http.NewResponseController(x)
 	conn, _, err := control.Hijack()
 	if errors.Is(err, http.ErrNotSupported) { // not a connection of HTTP/1.1
 		x.WriteHeader(http.StatusOK)
-		st.to = &flushed{x, control}
-		st.run(st.greet(nil, in, view), ctx.Done())
-		return nil, nil
+		s.to = &flushed{x, control}
+		run(nil, ctx.Done())
+		return nil
 	}
 	if err != nil {
-		viewer.Leave()
-		return nil, err
+		s.leave()
+		return err
 	}
 	x.status, x.taken = http.StatusOK, true
 	var head bytes.Buffer
@@ -270,12 +283,12 @@ func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*stru
 	_ = h.Write(&head) // a buffer takes everything
 	head.WriteString("\r\n")
 	_ = conn.SetDeadline(time.Time{})
-	st.to, st.conn = conn, conn
+	s.to, s.conn = conn, conn
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		st.reach(tcp)
+		s.reach(tcp)
 	}
-	go st.run(st.greet(head.Bytes(), in, view), nil)
-	return nil, nil
+	go run(head.Bytes(), nil)
+	return nil
 }
 
 // line is where a stream is sent.
@@ -298,14 +311,13 @@ func (f *flushed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// stream is one viewer's. While it rests it has no goroutine; see
-// [live.Viewer.Rest].
-type stream struct {
-	a      *API
-	viewer *live.Viewer
-	to     line
-	from   netip.Addr // for the count of streams
-	conn   io.Closer  // its own connection; nil: that is the HTTP server's
+// sender sends a stream to one viewer.
+type sender struct {
+	a     *API
+	to    line
+	leave func()     // of what is watched
+	from  netip.Addr // for the count of streams
+	conn  io.Closer  // its own connection; nil: that is the HTTP server's
 
 	raw   syscall.RawConn // of conn, to send without waiting; nil: that is not possible
 	write func(fd uintptr) bool
@@ -314,7 +326,7 @@ type stream struct {
 }
 
 // reach prepares a connection.
-func (st *stream) reach(tcp *net.TCPConn) {
+func (s *sender) reach(tcp *net.TCPConn) {
 	_ = tcp.SetWriteBuffer(sendBuffer)
 	raw, err := tcp.SyscallConn()
 	if err != nil {
@@ -326,7 +338,95 @@ func (st *stream) reach(tcp *net.TCPConn) {
 			_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, userTimeout, int(unheardMax.Milliseconds()))
 		})
 	}
-	st.raw, st.write = raw, st.some
+	s.raw, s.write = raw, s.some
+}
+
+// send sends within the time for it.
+func (s *sender) send(b []byte) (err error) {
+	if s.raw != nil {
+		b, err = s.try(b)
+	}
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	if err := s.to.SetWriteDeadline(time.Now().Add(s.a.sendMax)); err != nil {
+		return err
+	}
+	if _, err := s.to.Write(b); err != nil {
+		return err
+	}
+	return s.to.SetWriteDeadline(time.Time{})
+}
+
+// try sends without waiting and returns what is left.
+func (s *sender) try(b []byte) ([]byte, error) {
+	s.left, s.err = b, nil
+	if err := s.raw.Write(s.write); err != nil {
+		return b, err
+	}
+	b, s.left = s.left, nil
+	return b, s.err
+}
+
+// some is what try does with the connection. It says that it is done whatever
+// came of it: nobody is to wait.
+func (s *sender) some(fd uintptr) bool {
+	for len(s.left) > 0 {
+		n, err := syscall.Write(int(fd), s.left)
+		switch err {
+		case nil:
+			s.left = s.left[n:]
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return true
+		default:
+			s.err = err
+			return true
+		}
+	}
+	return true
+}
+
+// retry says when to come back if the stream breaks, which depends on how many
+// would.
+func (s *sender) retry(b []byte) []byte {
+	b = append(b, "retry: "...)
+	b = strconv.AppendInt(b, s.a.comeBack(), 10)
+	return append(b, '\n')
+}
+
+// errClosing ends a stream because the server stops.
+var errClosing = errors.New("the server stops")
+
+// close tells the viewer when to come back, and returns errClosing.
+func (s *sender) close() error {
+	wait := strconv.FormatInt(s.a.comeBack(), 10)
+	_ = s.send([]byte("retry: " + wait + "\nevent: closing\ndata: {\"retryMs\":" + wait + "}\n\n")) // it is the last
+	return errClosing
+}
+
+// finish is when a stream is over, and why.
+func (s *sender) finish(err error) {
+	why := "left"
+	switch {
+	case errors.Is(err, errClosing):
+		why = "closing"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		why = "slow"
+	}
+	s.a.metrics.StreamsEnded.WithLabelValues(why).Inc()
+	s.leave()
+	if s.conn != nil {
+		s.conn.Close()
+		s.a.streams.leave(s.from)
+	}
+}
+
+// stream is one viewer's of a show. While it rests it has no goroutine, and
+// costs a socket; see [live.Viewer.Rest].
+type stream struct {
+	sender
+	viewer *live.Viewer
 }
 
 // run sends what there is, and then lets the stream rest. One that cannot rest
@@ -352,11 +452,10 @@ func (st *stream) run(first []byte, gone <-chan struct{}) {
 		case <-gone:
 			err = net.ErrClosed
 		case <-st.a.closing:
-			_ = st.send(st.closing()) // it is the last
-			err = http.ErrServerClosed
+			err = st.close()
 		}
 	}
-	st.end(err)
+	st.finish(err)
 }
 
 // Hear sends a frame, or a heartbeat, to a stream that rests. A viewer who does
@@ -379,69 +478,6 @@ func (st *stream) Hear(frame []byte) bool {
 	return true
 }
 
-// send sends within the time for it.
-func (st *stream) send(b []byte) (err error) {
-	if st.raw != nil {
-		b, err = st.try(b)
-	}
-	if err != nil || len(b) == 0 {
-		return err
-	}
-	if err := st.to.SetWriteDeadline(time.Now().Add(st.a.sendMax)); err != nil {
-		return err
-	}
-	if _, err := st.to.Write(b); err != nil {
-		return err
-	}
-	return st.to.SetWriteDeadline(time.Time{})
-}
-
-// try sends without waiting and returns what is left.
-func (st *stream) try(b []byte) ([]byte, error) {
-	st.left, st.err = b, nil
-	if err := st.raw.Write(st.write); err != nil {
-		return b, err
-	}
-	b, st.left = st.left, nil
-	return b, st.err
-}
-
-// some is what try does with the connection. It says that it is done whatever
-// came of it: nobody is to wait.
-func (st *stream) some(fd uintptr) bool {
-	for len(st.left) > 0 {
-		n, err := syscall.Write(int(fd), st.left)
-		switch err {
-		case nil:
-			st.left = st.left[n:]
-		case syscall.EINTR:
-		case syscall.EAGAIN:
-			return true
-		default:
-			st.err = err
-			return true
-		}
-	}
-	return true
-}
-
-// end is when a stream is over.
-func (st *stream) end(err error) {
-	why := "left"
-	switch {
-	case errors.Is(err, http.ErrServerClosed):
-		why = "closing"
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		why = "slow"
-	}
-	st.a.metrics.StreamsEnded.WithLabelValues(why).Inc()
-	st.viewer.Leave()
-	if st.conn != nil {
-		st.conn.Close()
-		st.a.streams.leave(st.from)
-	}
-}
-
 // greet is what a stream begins with: when to come back if it breaks, the time,
 // and for who comes back whether the database is away. They may have been told
 // that it is, by another instance.
@@ -453,19 +489,11 @@ func (st *stream) greet(head []byte, in *streamInput, view *live.View) []byte {
 	return b.Bytes()
 }
 
-// heartbeat also says anew when to come back if the stream breaks: that depends
-// on how many would.
+// heartbeat also says anew when to come back if the stream breaks.
 func (st *stream) heartbeat(b []byte) []byte {
-	b = append(b, "retry: "...)
-	b = strconv.AppendInt(b, st.a.comeBack(), 10)
-	b = append(b, "\nevent: heartbeat\ndata: {\"serverTime\":\""...)
+	b = append(st.retry(b), "event: heartbeat\ndata: {\"serverTime\":\""...)
 	b = st.viewer.Now().UTC().AppendFormat(b, time.RFC3339Nano)
 	return append(b, "\"}\n\n"...)
-}
-
-func (st *stream) closing() []byte {
-	wait := strconv.FormatInt(st.a.comeBack(), 10)
-	return []byte("retry: " + wait + "\nevent: closing\ndata: {\"retryMs\":" + wait + "}\n\n")
 }
 
 // comeBack is in how many milliseconds a viewer should come back, so that all

@@ -443,16 +443,18 @@ func TestEventsOfAStreamAreDescribed(t *testing.T) {
 	if err := json.Unmarshal(raw, &doc.tree); err != nil {
 		t.Fatal(err)
 	}
-	schema := doc.object(doc.tree, "paths", "/shows/{showId}/stream", "get", "responses", "200", "content", "text/event-stream", "schema")
-	events, _ := schema["items"].(map[string]any)["oneOf"].([]any)
-	if len(events) != len(showEvents) {
-		t.Fatalf("%v", schema)
-	}
-	for i, e := range events {
-		properties := e.(map[string]any)["properties"].(map[string]any)
-		name := properties["event"].(map[string]any)["const"]
-		if ref, _ := properties["data"].(map[string]any)["$ref"].(string); name != showEvents[i].name || ref != "#/components/schemas/"+showEvents[i].data.Name() {
-			t.Errorf("%v: %v", name, properties)
+	for path, kinds := range map[string][]eventKind{"/shows/{showId}/stream": showEvents, "/queue/{entryId}/stream": queueEvents} {
+		schema := doc.object(doc.tree, "paths", path, "get", "responses", "200", "content", "text/event-stream", "schema")
+		events, _ := schema["items"].(map[string]any)["oneOf"].([]any)
+		if len(events) != len(kinds) {
+			t.Fatalf("%v", schema)
+		}
+		for i, e := range events {
+			properties := e.(map[string]any)["properties"].(map[string]any)
+			name := properties["event"].(map[string]any)["const"]
+			if ref, _ := properties["data"].(map[string]any)["$ref"].(string); name != kinds[i].name || ref != "#/components/schemas/"+kinds[i].data.Name() {
+				t.Errorf("%v: %v", name, properties)
+			}
 		}
 	}
 }

@@ -111,7 +111,7 @@ var Codes = []CodeInfo{
 	{CodePlanInUse, ClassConflict, "Seats in use would vanish", "The new plan lacks a seat that is held, booked or blocked.", "Keep those seats in the plan.", []string{"seats"}},
 	{CodePlacesAvailable, ClassConflict, "The show is not sold out for this party", "Somebody wants to wait for places that are free.", "Hold them with POST /reservations.", []string{"available"}},
 	{CodeOnWaitlist, ClassConflict, "The customer is on this waitlist already", "The customer has an entry of the show's waitlist that waits, or has an offer.", "Read the entry that waitlistEntryId names; to wait for something else, leave it first.", []string{"waitlistEntryId"}},
-	{CodeConflict, ClassConflict, "The state of things forbids it", "Another thing has the same externalRef, or the show's state does not allow the change.", "detail says what stands in the way.", nil},
+	{CodeConflict, ClassConflict, "The state of things forbids it", "Another thing has the same externalRef, or the show's state does not allow the change.", "detail says what stands in the way; of a waiting room that cannot be joined, reason does.", []string{"reason"}},
 	{CodeQueueTokenRequired, ClassDenied, "The waiting room is open", "So many people want to buy that they take turns, and the request has no X-Queue-Token.", "Join the queue at queueUrl.", []string{"queueUrl"}},
 	{CodeQueueTokenExpired, ClassDenied, "The turn is over", "The queue token was not used in time, or its session is over.", "Join the queue again, at queueUrl: who missed a turn may come back once.", []string{"queueUrl"}},
 	{CodeQueueTokenInvalid, ClassDenied, "The queue token does not admit to this", "The queue token is another show's or customer's, or is used up: something is held or was bought with it.", "Send one's own token; give back what is held with it first; or join the queue again, at queueUrl.", []string{"queueUrl"}},
@@ -191,9 +191,9 @@ type Facts struct {
 	Until              *time.Time  `json:"until,omitempty" doc:"Until when the booking could be cancelled" example:"2026-11-26T20:00:00Z"`
 	Refund             *RefundRef  `json:"refund,omitempty" doc:"Money that goes back"`
 	MaxExpiresAt       *time.Time  `json:"maxExpiresAt,omitempty" doc:"The latest end this hold can have" example:"2026-11-27T20:30:00Z"`
-	Reason             string      `json:"reason,omitempty" doc:"Why the show is not on sale: draft, paused, cancelled, ended, before_sales, after_sales" example:"before_sales"`
+	Reason             string      `json:"reason,omitempty" doc:"Why the show is not on sale: draft, paused, cancelled, ended, before_sales, after_sales; with CONFLICT, why its waiting room cannot be joined: closed (places can be held without it), sold_out, full" example:"before_sales"`
 	SalesStartAt       *time.Time  `json:"salesStartAt,omitempty" doc:"When sales begin" example:"2026-12-01T10:00:00Z"`
-	Available          *int        `json:"available,omitempty" doc:"With PLACES_AVAILABLE: places of the wanted categories that are free" example:"3"`
+	Available          *int        `json:"available,omitempty" doc:"With PLACES_AVAILABLE: places of the wanted categories that are free; in a large hall, at least so many" example:"3"`
 	WaitlistEntryID    *uuid.UUID  `json:"waitlistEntryId,omitempty" doc:"The customer's entry of the waitlist" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d67"`
 	InUse              *int        `json:"inUse,omitempty" doc:"Units held and booked" example:"40"`
 	Seats              []SeatRef   `json:"seats,omitempty" doc:"Seats in use that would vanish"`

@@ -35,9 +35,11 @@ var DefaultQueue = Queue{Mode: QueueOff, Threshold: 10_000, RatePerMinute: 600, 
 const (
 	BeaconMax      = 500 // characters of a beacon's name, and of what it said
 	QueueWindow    = 10 * time.Second
-	QueueRoundTime = 3 * time.Second // within which people who come later are drawn together
-	queueCatchUp   = 2 * time.Second // of the rate, after a while in which nobody called
-	queueCalmTime  = 5 * time.Minute // without a crowd, after which it closes by itself
+	QueueRoundTime = 3 * time.Second  // within which people who come later are drawn together
+	QueueCallMax   = 10_000           // people called at once
+	QueueFullRetry = 10 * time.Second // after which who found the room full may try again
+	queueCatchUp   = 2 * time.Second  // of the rate, after a while in which nobody called
+	queueCalmTime  = 5 * time.Minute  // without a crowd, after which it closes by itself
 )
 
 // Why a waiting room is closed, or does not help.
@@ -130,10 +132,20 @@ func (t *Terms) Joinable(now time.Time) *Error {
 	case t.QueueOpen || early && t.Queue.Mode == QueueAutomatic:
 		return nil
 	}
+	reason, detail := QueueByHand, "The waiting room is not open: places can be held without it."
 	if t.QueueEnded == QueueSoldOut {
-		return Refuse(CodeConflict, "The show is sold out, and its waiting room closed.")
+		reason, detail = QueueSoldOut, "The show is sold out, and its waiting room closed."
 	}
-	return Refuse(CodeConflict, "The waiting room is not open: places can be held without it.")
+	refused := Refuse(CodeConflict, "%s", detail)
+	refused.Facts.Reason = reason
+	return refused
+}
+
+// QueueFull refuses who wants to join a waiting room that has no room left.
+func QueueFull() *Error {
+	e := Refuse(CodeConflict, "The waiting room is full. Somebody is let in every moment: try again.")
+	e.Facts.Reason, e.RetryAfter = "full", QueueFullRetry
+	return e
 }
 
 // QueueState is why a waiting room does not move, or "": paused, cancelled,
@@ -161,10 +173,13 @@ type QueueHead struct {
 }
 
 // Call uses up what the rate allows from Since until now, and what was given
-// back, for at most want people, and returns for how many. Of what nobody wanted
-// one turn is saved up, for who comes next; more would let a crowd that comes
-// later rush in. A clock that went back allows nothing until it is where it was.
-func (h *QueueHead) Call(now time.Time, perMinute int, want int64) int64 {
+// back. It returns how many are called of the back people who have missed their
+// turn and come back, who are first, and how many of those in the order, by whom
+// Head moves on. Of what nobody wanted one turn is saved up, for who comes next;
+// more would let a crowd that comes later rush in. A clock that went back allows
+// nothing until it is where it was.
+func (h *QueueHead) Call(now time.Time, perMinute int, back int64) (again, next int64) {
+	want := min(back+h.Drawn-h.Head, QueueCallMax)
 	if now.Before(h.Since) {
 		now = h.Since
 	}
@@ -177,18 +192,23 @@ func (h *QueueHead) Call(now time.Time, perMinute int, want int64) int64 {
 	turns := min(due+h.Freed, want)
 	spent := max(min(due, turns), due-1)
 	h.Since = from.Add(time.Duration(spent * int64(time.Minute) / rate))
-	if h.Freed -= max(0, turns-due); h.Joined == h.Head+turns {
+	h.Freed -= max(0, turns-due)
+	again = min(turns, back)
+	next = turns - again
+	if h.Head += next; h.Joined == h.Head && again == back {
 		h.Freed = 0 // there is nobody to pass it on to, not even somebody who is to be drawn
 	}
-	return turns
+	return again, next
 }
 
-// Stand is Call for a waiting room that must not move: what was given back
-// stays, the time does not count.
+// Stand is Call for a waiting room that must not move. The time does not count,
+// and what is given back meanwhile is nobody's: else all of it would rush in
+// together when one place is free again.
 func (h *QueueHead) Stand(now time.Time) {
 	if h.Since.Before(now) {
 		h.Since = now
 	}
+	h.Freed = 0
 }
 
 // Watch notes whether there is a crowd: more people than ten seconds let in. It
@@ -332,7 +352,7 @@ func (b *batch) admission(c *PlaceReservation) (*Admission, *Error) {
 	switch {
 	case a == nil || a.CustomerID != p.CustomerID || !a.ClosedAt.IsZero():
 		return nil, Refuse(CodeQueueTokenInvalid, "Nobody was admitted with this token, or they have left.")
-	case a.Turn != p.Turn || !a.ReturningAt.IsZero() || !a.lives(b.Now):
+	case a.Turn != p.Turn || a.PassedOn || !a.lives(b.Now): // who comes back has passed it on, too
 		return nil, Refuse(CodeQueueTokenExpired, "The turn is over.")
 	case a.ReservationID == uuid.Nil:
 		return a, nil

@@ -24,12 +24,16 @@ func TestAQueueNeverCallsMoreThanItsRate(t *testing.T) {
 			given := rapid.Int64Range(0, 3).Draw(t, "freed")
 			h.Freed += given
 			freed += given
+			h.Drawn = h.Head + rapid.Int64Range(0, 200_000).Draw(t, "waiting")
+			back := rapid.Int64Range(0, 1000).Draw(t, "back")
 			before := h
-			turns := h.Call(now, rate, rapid.Int64Range(0, 200_000).Draw(t, "want"))
-			called += turns
-			h.Head += turns
-			if turns < 0 || h.Since.Before(before.Since) || h.Freed < 0 {
-				t.Fatalf("%+v after %+v: %d", h, before, turns)
+			again, next := h.Call(now, rate, back)
+			called += again + next
+			if again < 0 || again > back || next < 0 || h.Head != before.Head+next || h.Head > h.Drawn || h.Since.Before(before.Since) || h.Freed < 0 {
+				t.Fatalf("%+v after %+v: %d of %d again, and %d", h, before, again, back, next)
+			}
+			if again < back && next > 0 {
+				t.Fatalf("%d are called before all who came back", next)
 			}
 			if most := int64(last.Sub(noon))*int64(rate)/int64(time.Minute) + freed; called > most {
 				t.Fatalf("called %d, the rate allows %d", called, most)
@@ -45,9 +49,8 @@ func TestAQueueCallsAsManyAsItsRate(t *testing.T) {
 		h := QueueHead{Since: noon, Joined: 1 << 40, Drawn: 1 << 40}
 		var called int64
 		for at := time.Duration(0); at <= 10*time.Minute; at += 237 * time.Millisecond {
-			n := h.Call(noon.Add(at), rate, 10_000)
+			_, n := h.Call(noon.Add(at), rate, 0)
 			called += n
-			h.Head += n
 		}
 		if want := int64(10 * rate); called < want-want/100-1 || called > want {
 			t.Errorf("rate %d: %d in ten minutes, not %d", rate, called, want)
@@ -59,12 +62,12 @@ func TestAQueueSavesUpOneTurn(t *testing.T) {
 	t.Parallel()
 	h := QueueHead{Since: noon}
 	for i := range 600 {
-		if n := h.Call(noon.Add(time.Duration(i)*time.Second), 60, 0); n != 0 {
+		if _, n := h.Call(noon.Add(time.Duration(i)*time.Second), 60, 0); n != 0 {
 			t.Fatal(n)
 		}
 	}
 	h.Joined, h.Drawn = 1000, 1000
-	if n := h.Call(noon.Add(600*time.Second), 60, 1000); n < 1 || n > 2 {
+	if _, n := h.Call(noon.Add(600*time.Second), 60, 0); n < 1 || n > 2 {
 		t.Errorf("%d are called at once after ten quiet minutes", n)
 	}
 	// What is given back waits for those who are to be drawn, and for nobody else.
@@ -75,6 +78,30 @@ func TestAQueueSavesUpOneTurn(t *testing.T) {
 	h.Joined = 0
 	if h.Call(noon, 60, 0); h.Freed != 0 {
 		t.Errorf("%+v", h)
+	}
+}
+
+// Who comes back takes a turn, and moves nobody: what was given back is for
+// those who wait, and is forgotten only when nobody does.
+func TestTurnsGivenBackAreForThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	since := noon.Add(-time.Second)
+	h := QueueHead{Since: since, Joined: 15, Drawn: 10, Head: 5, Freed: 7}
+	if again, next := h.Call(noon, 600, 5); again != 5 || next != 5 || h.Freed != 7 {
+		t.Errorf("five are to be drawn still: %d again, %d next, %+v", again, next, h)
+	}
+	h = QueueHead{Since: since, Joined: 10, Drawn: 10, Head: 5, Freed: 7}
+	if again, next := h.Call(noon, 600, 5); again != 5 || next != 5 || h.Freed != 0 {
+		t.Errorf("nobody waits any more: %d again, %d next, %+v", again, next, h)
+	}
+	// Five minutes in which every place is held, and a thousand turns end; then one place is free.
+	h = QueueHead{Since: since, Joined: 5000, Drawn: 5000, Head: 1200}
+	for i := range 300 {
+		h.Freed += 4
+		h.Stand(noon.Add(time.Duration(i) * time.Second))
+	}
+	if _, next := h.Call(noon.Add(300*time.Second), 600, 0); next > 10 {
+		t.Errorf("%d rush in for one place", next)
 	}
 }
 

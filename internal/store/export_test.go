@@ -81,6 +81,9 @@ var LaneSettings = laneSettings
 // NewReference makes a booking's reference.
 var NewReference = newReference
 
+// ReportArrivals does what RunQueues does every second.
+func (s *Store) ReportArrivals(ctx context.Context) { s.reportArrivals(ctx) }
+
 // ReplicaIsUseful reports whether reads go to the replica.
 func (s *Store) ReplicaIsUseful() bool { return s.useful.Load() }
 

@@ -121,7 +121,6 @@ func exactly(b *pgx.Batch, n int, what, sql string, args ...any) {
 func (t *laneTx) saveHeads(b *pgx.Batch) {
 	var ids, orgs []uuid.UUID
 	var versions, defs []int64
-	var waiting []int32
 	var nows []time.Time
 	for _, sh := range t.shows {
 		if !sh.did.Dirty {
@@ -133,10 +132,10 @@ func (t *laneTx) saveHeads(b *pgx.Batch) {
 		}
 		ids, orgs = append(ids, sh.id), append(orgs, sh.state.Terms.OrganisationID)
 		versions = append(versions, sh.did.Version)
-		nows, defs, waiting = append(nows, sh.state.Now), append(defs, def), append(waiting, int32(sh.did.Waiting))
+		nows, defs = append(nows, sh.state.Now), append(defs, def)
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlShowHeadsUpdate, ids, orgs, versions, nows, defs, waiting)
+		b.Queue(sqlShowHeadsUpdate, ids, orgs, versions, nows, defs)
 	}
 }
 
@@ -427,8 +426,13 @@ func (t *laneTx) saveShow(ctx context.Context, sh *laneShow) error {
 	exactly(b, 1, "terms", sqlShowsRedefine, sh.id, terms.Definition, string(terms.Status), terms.StartsAt, terms.EndsAt,
 		terms.SalesStartAt, terms.SalesEndAt, terms.Currency, terms.HoldSeconds, terms.MaxHoldSeconds,
 		terms.MaxPlacesPerReservation, terms.MaxPlacesPerCustomer, planID, queueOrNil(&terms.Queue), terms.QueueOpen, terms.QueueEnded, terms.OfferSeconds)
-	if terms.QueueOpen && !sh.state.Terms.QueueOpen {
+	switch was := sh.state.Terms; {
+	case !terms.QueueOpen:
+	case !was.QueueOpen:
 		b.Queue(sqlQueueHeadsOpen, sh.id, terms.OrganisationID, sh.state.Now)
+		b.Queue(sqlQueueAdmissionsLapse, sh.id, sh.state.Now) // turns of the last time are nobody's now
+	case was.Status == boxoffice.ShowPaused && terms.Status == boxoffice.ShowOnSale:
+		b.Queue(sqlQueueAdmissionsResume, sh.id, sh.state.Now.Add(time.Duration(terms.Queue.AdmissionSeconds)*time.Second))
 	}
 	if err := t.send(ctx, b); err != nil {
 		return err

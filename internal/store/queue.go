@@ -39,6 +39,7 @@ var (
 	sqlQueueAdmissionsLapse     = queries.Must("queue_admissions_lapse")
 	sqlQueueAdmissionsReturning = queries.Must("queue_admissions_returning")
 	sqlQueueAdmissionsRecall    = queries.Must("queue_admissions_recall")
+	sqlQueueAdmissionsResume    = queries.Must("queue_admissions_resume")
 	sqlQueueAdmissionsCall      = queries.Must("queue_admissions_call")
 	sqlQueueAdmissionsReturn    = queries.Must("queue_admissions_return")
 	sqlQueueAdmissionsClose     = queries.Must("queue_admissions_close")
@@ -189,20 +190,20 @@ func (s *Store) QueueEntry(ctx context.Context, organisation uuid.UUID, customer
 	return queueView(st, e, r), nil
 }
 
-// queueShowOf finds the show of an entry that the caller may see.
-func (s *Store) queueShowOf(ctx context.Context, organisation uuid.UUID, customerID string, id uuid.UUID) (show uuid.UUID, err error) {
+// queueShowOf finds the show of an entry that the caller may see, and whose it
+// is.
+func (s *Store) queueShowOf(ctx context.Context, organisation uuid.UUID, customerID string, id uuid.UUID) (show, of uuid.UUID, err error) {
 	var customer string
-	var of uuid.UUID
 	err = s.pool.QueryRow(ctx, sqlQueueEntriesFind, id).Scan(&show, &customer, &of)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return show, errNoQueueEntry()
+		err = errNoQueueEntry()
 	case err != nil:
-		return show, coded(err)
+		err = coded(err)
 	case customerID != "" && customerID != customer, organisation != uuid.Nil && organisation != of:
-		return show, errNoQueueEntry()
+		err = errNoQueueEntry()
 	}
-	return show, nil
+	return show, of, err
 }
 
 // QueueRounds reads the rounds of a show's waiting room from a number on, at
@@ -278,11 +279,11 @@ func (s *Store) SetQueue(ctx context.Context, actor boxoffice.Actor, key *boxoff
 // LeaveQueue takes a customer out of a waiting room. A turn that was not used
 // is passed on; what is held stays held. Leaving again changes nothing.
 func (s *Store) LeaveQueue(ctx context.Context, key boxoffice.IdempotencyKey, organisation uuid.UUID, customerID string, id uuid.UUID) (replayed bool, err error) {
-	show, err := s.queueShowOf(ctx, organisation, customerID, id)
+	show, of, err := s.queueShowOf(ctx, organisation, customerID, id)
 	if err != nil {
 		return false, err
 	}
-	_, replayed, err = once(ctx, s, organisation, key, func(ctx context.Context, tx pgx.Tx) (struct{}, error) {
+	_, replayed, err = once(ctx, s, of, key, func(ctx context.Context, tx pgx.Tx) (struct{}, error) {
 		q, err := loadQueue(ctx, tx, show)
 		if err != nil {
 			return struct{}{}, err

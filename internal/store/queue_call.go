@@ -17,9 +17,7 @@ const (
 	// queueTick is how often an instance calls people. All instances do: who
 	// comes first calls whoever the rate allows since the last call.
 	queueTick = 250 * time.Millisecond
-	// callMax is how many people one transaction calls.
-	callMax = 10_000
-	// placesKnown is how long it is known whether a show has free places.
+	// placesKnown is how long it is known that a show has places, free or held.
 	placesKnown = time.Second
 )
 
@@ -90,6 +88,11 @@ func (s *Store) reportArrivals(ctx context.Context) {
 		if crowd := st.Head.Joined - st.Head.Head; sum <= int64(st.Terms.Queue.Threshold) && (!early || crowd <= int64(st.Terms.Queue.Threshold)) {
 			continue
 		}
+		// A crowd before a show that is sold out would have it open and close
+		// for as long as they try.
+		if free, held, err := s.places(ctx, show); err != nil || !early && !free && !held {
+			continue
+		}
 		if _, err := s.do(ctx, show, &laneCommand{Command: boxoffice.Command{Actor: systemActor, Do: &boxoffice.SetQueue{Open: true}}}); err != nil {
 			s.log.Warn("queue: a waiting room could not be opened", "show", show, "error", err)
 			continue
@@ -101,8 +104,8 @@ func (s *Store) reportArrivals(ctx context.Context) {
 // CallQueue calls the next people in a show's waiting room, as many as its rate
 // allows since they were called the last time, by whichever instance. It also
 // draws the rounds whose time has come, passes on turns that were missed, and
-// closes the room when the show is sold out or the crowd is gone. It returns
-// how many it called.
+// closes the room when the show is over or sold out, or the crowd is gone. It
+// returns how many it called.
 func (s *Store) CallQueue(ctx context.Context, show uuid.UUID) (called int, err error) {
 	free, held, err := s.places(ctx, show)
 	if err != nil {
@@ -120,14 +123,17 @@ func (s *Store) CallQueue(ctx context.Context, show uuid.UUID) (called int, err 
 		}
 		q.close()
 		c := &calling{queueTx: q}
-		if q.saleOpen() && !free && !held {
-			end = boxoffice.QueueSoldOut
-		}
 		if called, err = c.call(ctx, tx, free); err != nil {
 			return err
 		}
-		h := &q.st.Head
-		if over := h.Watch(q.st.Now, q.st.Terms.Queue.RatePerMinute); over && q.st.Terms.Queue.Mode == boxoffice.QueueAutomatic && q.saleOpen() && end == "" {
+		switch status := q.st.Terms.StatusAt(q.st.Now); {
+		case status == boxoffice.ShowCancelled, status == boxoffice.ShowEnded:
+			end = string(status) // or it would be looked after for ever
+		case !q.saleOpen():
+			q.st.Head.Calm = time.Time{} // who has not come yet is no sign of calm
+		case !free && !held:
+			end = boxoffice.QueueSoldOut
+		case q.st.Head.Watch(q.st.Now, q.st.Terms.Queue.RatePerMinute) && q.st.Terms.Queue.Mode == boxoffice.QueueAutomatic:
 			end = boxoffice.QueueCalm
 		}
 		return q.save(ctx, tx)
@@ -151,11 +157,13 @@ func (c *calling) call(ctx context.Context, tx pgx.Tx, free bool) (called int, e
 	show, h, settings := st.Terms.ShowID, &st.Head, &st.Terms.Queue
 	var front []int64
 	b := &pgx.Batch{}
-	b.Queue(sqlQueueAdmissionsLapse, show, st.Now).Exec(func(tag pgconn.CommandTag) error {
-		h.Freed += tag.RowsAffected()
-		return nil
-	})
-	b.Queue(sqlQueueAdmissionsReturning, show, callMax).Query(func(rows pgx.Rows) (err error) {
+	if c.saleOpen() { // a pause takes nobody's turn: see queue_admissions_resume
+		b.Queue(sqlQueueAdmissionsLapse, show, st.Now).Exec(func(tag pgconn.CommandTag) error {
+			h.Freed += tag.RowsAffected()
+			return nil
+		})
+	}
+	b.Queue(sqlQueueAdmissionsReturning, show, boxoffice.QueueCallMax).Query(func(rows pgx.Rows) (err error) {
 		front, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 		return err
 	})
@@ -163,32 +171,30 @@ func (c *calling) call(ctx context.Context, tx pgx.Tx, free bool) (called int, e
 		return 0, err
 	}
 	h.Undrawn(c.undrawn)
-	want := min(int64(len(front))+h.Drawn-h.Head, callMax)
+	nobody := len(front) == 0 && h.Drawn == h.Head
 	stands := !c.saleOpen() || !free
-	if (stands || want == 0) && st.Now.Sub(h.Since) < time.Second {
+	if (stands || nobody) && st.Now.Sub(h.Since) < time.Second {
 		return 0, nil // so little time is not worth a write
 	}
 	if stands {
 		h.Stand(st.Now)
 		return 0, nil
 	}
-	turns := h.Call(st.Now, settings.RatePerMinute, want)
+	again, next := h.Call(st.Now, settings.RatePerMinute, int64(len(front)))
 	lapses := st.Now.Add(time.Duration(settings.AdmissionSeconds) * time.Second)
 	b = &pgx.Batch{}
-	if n := min(turns, int64(len(front))); n > 0 {
-		b.Queue(sqlQueueAdmissionsRecall, show, front[:n], st.Now, lapses)
-		turns -= n
-		called += int(n)
+	if again > 0 {
+		b.Queue(sqlQueueAdmissionsRecall, show, front[:again], st.Now, lapses)
+		called = int(again)
 	}
-	if turns > 0 {
-		numbers, positions, err := c.next(ctx, tx, h.Head, h.Head+turns)
+	if next > 0 {
+		numbers, positions, err := c.next(ctx, tx, h.Head-next, h.Head)
 		if err != nil {
 			return 0, err
 		}
-		h.Head += turns
 		b.Queue(sqlQueueAdmissionsCall, show, st.Terms.OrganisationID, st.Now, lapses, numbers, positions).Exec(func(tag pgconn.CommandTag) error {
 			// Who has left meanwhile lets somebody else in, the next time.
-			h.Freed += turns - tag.RowsAffected()
+			h.Freed += next - tag.RowsAffected()
 			called += int(tag.RowsAffected())
 			return nil
 		})
@@ -235,6 +241,8 @@ func (s *Store) places(ctx context.Context, show uuid.UUID) (free, held bool, er
 	if err := s.pool.QueryRow(ctx, sqlQueueShowsPlaces, show).Scan(&free, &held); err != nil {
 		return false, false, coded(err)
 	}
-	s.seen.Store(show, placesSeen{free, held, time.Now()})
+	if free || held { // that it is sold out ends a waiting room, and must be so now
+		s.seen.Store(show, placesSeen{free, held, time.Now()})
+	}
 	return free, held, nil
 }

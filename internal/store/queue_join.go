@@ -230,7 +230,7 @@ func (j *join) enter(customer string) (*boxoffice.QueueEntry, *boxoffice.Error) 
 		j.over = append(j.over, e.Number)
 	}
 	if most := int64(st.Terms.Queue.SizeMax); most > 0 && st.Head.Joined-st.Head.Head >= most {
-		return nil, boxoffice.Refuse(boxoffice.CodeConflict, "The waiting room is full.")
+		return nil, boxoffice.QueueFull()
 	}
 	var key [32]byte
 	rand.Read(key[:])

@@ -60,6 +60,47 @@ func (s shop) openSale(t *testing.T) {
 	s.amend(t, store.ShowAmendment{SalesStartAt: new(new(time.Now().Add(-time.Minute)))})
 }
 
+func (s shop) setStatus(t *testing.T, verb boxoffice.ShowVerb) {
+	t.Helper()
+	if _, err := s.SetShowStatus(t.Context(), fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, s.ID, boxoffice.SetShowStatus{Verb: verb}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// soldOut takes every place of the show away, or gives all of them back.
+func (s shop) soldOut(t *testing.T, all bool) {
+	t.Helper()
+	seats, area := "update show_seats set state = 'a'", "update show_areas set capacity = 1000"
+	if all {
+		seats, area = "update show_seats set state = 'x', block_id = gen_random_uuid()", "update show_areas set capacity = 0"
+	} else {
+		seats += ", block_id = null"
+	}
+	for _, sql := range []string{seats, area} {
+		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lapse ends all turns that were not used, as if their time were over.
+func (s shop) lapse(t *testing.T) {
+	t.Helper()
+	_, err := s.pool.Exec(t.Context(), "update queue_admissions set admitted_at = admitted_at - interval '1 hour', lapses_at = clock_timestamp() where session_ends_at is null")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s shop) roomOpen(t *testing.T) bool {
+	t.Helper()
+	st, err := s.QueueState(t.Context(), s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Terms.QueueOpen
+}
+
 func (s shop) join(t *testing.T, customer string) store.QueueView {
 	t.Helper()
 	v, _, err := s.JoinQueue(t.Context(), fixture.Key(), customer, s.ID)
@@ -428,6 +469,106 @@ func TestQueue(t *testing.T) {
 		if v := s.join(t, "bob"); v.Number != 4 {
 			t.Errorf("%+v", v)
 		}
+		if n := s.count(t, "select count(*) from idempotency_keys k where not exists (select from organisations o where o.organisation_id = k.organisation_id)"); n != 0 {
+			t.Errorf("%d keys are of no organisation", n)
+		}
+		s.sound(t)
+	})
+
+	t.Run("a turn that was passed on is not used as well", func(t *testing.T) {
+		t.Parallel()
+		s := openRoom(t, false, boxoffice.QueueChange{})
+		ann := s.admitted(t, "ann")
+		// As if it had lapsed between the lane's reading of the clock and of the turn.
+		if _, err := s.pool.Exec(t.Context(), "update queue_admissions set passed_on = true"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.holdWith(t.Context(), "ann", passOf(ann), 0); boxoffice.CodeOf(err) != boxoffice.CodeQueueTokenExpired {
+			t.Error(err)
+		}
+	})
+
+	t.Run("a pause takes nobody's turn", func(t *testing.T) {
+		t.Parallel()
+		s := openRoom(t, false, boxoffice.QueueChange{})
+		ann := s.admitted(t, "ann")
+		s.setStatus(t, boxoffice.PauseShow)
+		bob := s.join(t, "bob")
+		s.lapse(t)
+		if called, err := s.CallQueue(t.Context(), s.ID); called != 0 || err != nil {
+			t.Error("called in a pause:", called, err)
+		}
+		if n := s.count(t, "select freed from queue_heads"); n != 0 {
+			t.Error("a turn that ended in the pause was given to somebody else")
+		}
+		s.setStatus(t, boxoffice.ResumeShow)
+		now := s.entry(t, ann.EntryID)
+		if now.Status != boxoffice.QueueAdmitted || now.LapsesAt.Sub(now.Now) < time.Minute {
+			t.Errorf("%+v", now)
+		}
+		if _, err := s.holdWith(t.Context(), "ann", passOf(ann), 0); err != nil {
+			t.Error("with the token from before the pause:", err)
+		}
+		s.until(t, bob.EntryID, boxoffice.QueueAdmitted)
+		s.sound(t)
+	})
+
+	t.Run("when it opens again turns of the last time are nobody's", func(t *testing.T) {
+		t.Parallel()
+		s := openRoom(t, false, boxoffice.QueueChange{})
+		s.admitted(t, "ann")
+		s.amend(t, store.ShowAmendment{Queue: &boxoffice.QueueChange{RatePerMinute: new(1)}})
+		bob := s.join(t, "bob")
+		s.setQueue(t, boxoffice.SetQueue{Ended: boxoffice.QueueByHand})
+		s.lapse(t)
+		s.setQueue(t, boxoffice.SetQueue{Open: true})
+		if called, err := s.CallQueue(t.Context(), s.ID); called != 0 || err != nil {
+			t.Error(called, err)
+		}
+		if n := s.count(t, "select freed from queue_heads"); n != 0 || s.entry(t, bob.EntryID).Status != boxoffice.QueueWaiting {
+			t.Error("turns of the last time are passed on:", n)
+		}
+	})
+
+	t.Run("settings change while it is open", func(t *testing.T) {
+		t.Parallel()
+		s := openRoom(t, false, boxoffice.QueueChange{SizeMax: new(1)})
+		change := func(c boxoffice.QueueChange) { s.amend(t, store.ShowAmendment{Queue: &c}) }
+		change(boxoffice.QueueChange{RatePerMinute: new(1)})
+		ann := s.join(t, "ann")
+		full := func() *boxoffice.Error {
+			_, _, err := s.JoinQueue(t.Context(), fixture.Key(), "bob", s.ID)
+			e, _ := err.(*boxoffice.Error)
+			return e
+		}
+		if e := full(); e == nil || e.Facts.Reason != "full" || e.RetryAfter == 0 {
+			t.Errorf("%+v", e)
+		}
+		change(boxoffice.QueueChange{SizeMax: new(2)})
+		if e := full(); e != nil {
+			t.Error(e)
+		}
+		change(boxoffice.QueueChange{RatePerMinute: new(fast), SizeMax: new(1)}) // nobody loses a place that they have
+		ann = s.until(t, ann.EntryID, boxoffice.QueueAdmitted)
+		change(boxoffice.QueueChange{AdmissionSeconds: new(500), SessionSeconds: new(1000), SizeMax: new(0)})
+		carl := s.admitted(t, "carl")
+		if carl.LapsesAt.Sub(carl.AdmittedAt) != 500*time.Second || ann.LapsesAt.Sub(ann.AdmittedAt) != 120*time.Second {
+			t.Errorf("%+v %+v", carl, ann)
+		}
+		if _, err := s.holdWith(t.Context(), "carl", passOf(carl), 0); err != nil {
+			t.Fatal(err)
+		}
+		if v := s.entry(t, carl.EntryID); v.SessionEndsAt.Sub(v.AdmittedAt) < 1000*time.Second {
+			t.Errorf("%+v", v)
+		}
+		s.lapse(t)
+		if v := s.entry(t, ann.EntryID); v.ReturnUntil.IsZero() {
+			t.Errorf("%+v", v)
+		}
+		change(boxoffice.QueueChange{ReturnSeconds: new(0)})
+		if v := s.entry(t, ann.EntryID); !v.ReturnUntil.IsZero() {
+			t.Errorf("%+v", v)
+		}
 		s.sound(t)
 	})
 
@@ -470,6 +611,76 @@ func TestQueue(t *testing.T) {
 		}
 		if least < 0.95 {
 			t.Errorf("called %.2f of what the rate allows", least)
+		}
+		s.sound(t)
+	})
+
+	t.Run("lines that are cut lose nobody and double nobody", func(t *testing.T) {
+		t.Parallel()
+		const n = 600
+		s := openRoom(t, true, boxoffice.QueueChange{})
+		stores := []*store.Store{s.Store, fixture.On(t, s.db)}
+		// cutting ends sessions of both instances, in the middle of whatever they do, while do runs.
+		cutting := func(do func()) {
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for tick := time.NewTicker(10 * time.Millisecond); ; {
+					select {
+					case <-ctx.Done():
+						tick.Stop()
+						return
+					case <-tick.C:
+						_, _ = s.pool.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
+							where datname = current_database() and application_name = 'rowlock requests' order by random() limit 1`)
+					}
+				}
+			}()
+			do()
+			stop()
+			<-ended
+		}
+		again := func(err error) bool {
+			switch code := boxoffice.CodeOf(err); code {
+			case "":
+				return false
+			case boxoffice.CodeUnavailable, boxoffice.CodeLockTimeout, boxoffice.CodeKeyInUse:
+				return t.Context().Err() == nil
+			default:
+				t.Error(err)
+				return false
+			}
+		}
+		cutting(func() {
+			var group sync.WaitGroup
+			var next atomic.Int64
+			for range 20 {
+				group.Go(func() {
+					for i := next.Add(1) - 1; i < n; i = next.Add(1) - 1 {
+						key := fixture.Key()
+						for store := i; ; store++ {
+							if _, _, err := stores[store%2].JoinQueue(t.Context(), key, fmt.Sprint("customer ", i), s.ID); !again(err) {
+								break
+							}
+						}
+					}
+				})
+			}
+			group.Wait()
+		})
+		s.openSale(t)
+		cutting(func() {
+			for i := 0; s.count(t, "select count(*) from queue_admissions") < n && !t.Failed(); i++ {
+				_, err := stores[i%2].CallQueue(t.Context(), s.ID)
+				again(err)
+			}
+		})
+		if joined, entries := s.count(t, "select joined from queue_heads"), s.count(t, "select count(distinct customer_id) from queue_entries where closed_at is null"); joined != n || entries != n {
+			t.Errorf("%d numbers, %d customers", joined, entries)
+		}
+		if calls := s.count(t, "select count(distinct position) from queue_admissions where position between 1 and 600"); calls != n {
+			t.Errorf("%d were called", calls)
 		}
 		s.sound(t)
 	})
@@ -535,6 +746,111 @@ func TestQueue(t *testing.T) {
 		}
 		if _, _, err := s.JoinQueue(t.Context(), fixture.Key(), "late", s.ID); boxoffice.CodeOf(err) != boxoffice.CodeConflict || !strings.Contains(err.Error(), "sold out") {
 			t.Error(err)
+		}
+	})
+
+	t.Run("places that come just before the sale keep it open", func(t *testing.T) {
+		t.Parallel()
+		s := openRoom(t, true, boxoffice.QueueChange{})
+		s.soldOut(t, true)
+		if _, err := s.CallQueue(t.Context(), s.ID); err != nil { // it has looked now
+			t.Fatal(err)
+		}
+		s.soldOut(t, false)
+		s.openSale(t)
+		if _, err := s.CallQueue(t.Context(), s.ID); err != nil || !s.roomOpen(t) {
+			t.Error("it was closed as sold out, and is not:", err)
+		}
+	})
+
+	t.Run("a crowd does not open it again when all is sold", func(t *testing.T) {
+		t.Parallel()
+		s := openShop(t, fixture.Options{Seats: 1, Floor: 1})
+		s.amend(t, store.ShowAmendment{Queue: &boxoffice.QueueChange{Mode: new(boxoffice.QueueAutomatic), Threshold: new(5)}})
+		s.soldOut(t, true)
+		crowd := func() bool {
+			for i := range 20 {
+				_, _ = s.holdWith(t.Context(), fmt.Sprint("customer ", i), nil, 0) // an arrival, whatever becomes of it
+			}
+			s.ReportArrivals(t.Context())
+			return s.roomOpen(t)
+		}
+		if crowd() {
+			t.Error("it opened")
+		}
+		s.soldOut(t, false)
+		if !crowd() {
+			t.Error("there are places again, and it did not open")
+		}
+	})
+
+	t.Run("a show that is over needs none", func(t *testing.T) {
+		t.Parallel()
+		for _, over := range []func(s shop){
+			func(s shop) { s.setStatus(t, boxoffice.CancelShow) },
+			func(s shop) {
+				s.amend(t, store.ShowAmendment{StartsAt: new(time.Now().Add(-3 * time.Hour)), EndsAt: new(new(time.Now().Add(-time.Hour)))})
+			},
+		} {
+			s := openRoom(t, false, boxoffice.QueueChange{})
+			ann := s.join(t, "ann")
+			over(s)
+			if _, err := s.CallQueue(t.Context(), s.ID); err != nil || s.roomOpen(t) {
+				t.Error("it is looked after for ever:", err)
+			}
+			if v := s.entry(t, ann.EntryID); v.State != "cancelled" && v.State != "ended" {
+				t.Errorf("%+v", v)
+			}
+		}
+	})
+
+	t.Run("an automatic one does not take the quiet before the sale for calm", func(t *testing.T) {
+		t.Parallel()
+		s := openRoom(t, true, boxoffice.QueueChange{Mode: new(boxoffice.QueueAutomatic)})
+		calm := func() {
+			t.Helper()
+			if _, err := s.pool.Exec(t.Context(), "update queue_heads set calm_since = now() - interval '10 minutes'"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.CallQueue(t.Context(), s.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		calm()
+		s.openSale(t)
+		if _, err := s.CallQueue(t.Context(), s.ID); err != nil || !s.roomOpen(t) {
+			t.Error("it closed as the sale began:", err)
+		}
+		if calm(); s.roomOpen(t) {
+			t.Error("it stays open though nobody has come for ten minutes")
+		}
+	})
+
+	t.Run("what arrives is added up over all instances", func(t *testing.T) {
+		t.Parallel()
+		s := openShop(t, fixture.Options{Floor: 1000})
+		s.amend(t, store.ShowAmendment{Queue: &boxoffice.QueueChange{Mode: new(boxoffice.QueueAutomatic), Threshold: new(20)}})
+		other := s
+		other.Store = fixture.On(t, s.db)
+		arrive := func(s shop, n int) bool {
+			t.Helper()
+			for i := range n {
+				if _, err := s.holdWith(t.Context(), fmt.Sprint("customer ", i), nil, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// What came before counts for ten seconds, and a slow test is no crowd.
+			if _, err := s.pool.Exec(t.Context(), "update queue_heads set arrivals_since = clock_timestamp()"); err != nil {
+				t.Fatal(err)
+			}
+			s.ReportArrivals(t.Context())
+			return s.roomOpen(t)
+		}
+		if arrive(s, 12) || arrive(other, 8) {
+			t.Error("twenty are not more than twenty")
+		}
+		if !arrive(other, 1) {
+			t.Error("twenty-one came to two instances, and it did not open")
 		}
 	})
 

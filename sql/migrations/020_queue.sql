@@ -9,7 +9,7 @@ alter table shows
 create index shows_queue_open on shows (show_id) where queue_open;
 comment on column shows.queue is 'Settings of the waiting room; null: the defaults.';
 comment on column shows.queue_open is 'Whether who wants to hold places needs a turn.';
-comment on column shows.queue_ended is 'Why the waiting room was closed the last time: sold_out, closed, calm; null: it was not, or is open.';
+comment on column shows.queue_ended is 'Why the waiting room was closed the last time: sold_out, closed, calm, cancelled, ended; null: it was not, or is open.';
 
 create table queue_heads (
   show_id         uuid primary key references shows,

@@ -143,8 +143,10 @@ with gone as (
   delete from queue_entries
    where ctid = any (array(
      select e.ctid
-       from queue_entries e join shows s using (show_id)
-      where coalesce(s.ends_at, s.starts_at) < clock_timestamp() - interval '30 days' limit $1))
+       from queue_heads h
+       join shows s using (show_id)
+      cross join lateral (select ctid from queue_entries e where e.show_id = h.show_id limit $1) e
+      where h.joined > 0 and coalesce(s.ends_at, s.starts_at) < clock_timestamp() - interval '30 days' limit $1))
   returning show_id, number),
 turns as (
   delete from queue_admissions a using gone g where a.show_id = g.show_id and a.number = g.number)
@@ -154,6 +156,11 @@ select count(*) from gone;
 -- Turns that were missed are to be passed on. $1 show_id, $2 now.
 update queue_admissions set passed_on = true
  where show_id = $1 and session_ends_at is null and not passed_on and returning_at is null and lapses_at <= $2;
+
+-- name: queue_admissions_resume
+-- The sale goes on after a pause: turns that were not used begin anew. $1 show_id, $2 lapses_at.
+update queue_admissions set lapses_at = greatest(lapses_at, $2::timestamptz)
+ where show_id = $1 and session_ends_at is null and not passed_on and returning_at is null;
 
 -- name: queue_admissions_returning
 -- Who missed their turn and came back, the first first. $1 show_id, $2 how many.
