@@ -54,7 +54,12 @@ func (b *bench) compare(ctx context.Context, row *report.Row, rounds int, varian
 	for round := range rounds {
 		for i, v := range variants {
 			b.screen.now("%s  round %d of %d  %s", row.ID, round+1, rounds, v.name)
-			m, err := v.run(ctx)
+			run := func() (measure, error) { return v.run(ctx) }
+			if b.costs {
+				b.screen.say("  %s  round %d of %d  %s", row.ID, round+1, rounds, v.name)
+				run = func() (measure, error) { return b.costing(ctx, func() (measure, error) { return v.run(ctx) }) }
+			}
+			m, err := run()
 			if err == nil {
 				err = ctx.Err()
 			}

@@ -41,6 +41,8 @@ type options struct {
 	dir     string
 	keep    bool // write results
 	write   bool // write the README
+
+	costs bool // say what each statement cost
 }
 
 func main() {
@@ -88,6 +90,7 @@ func parse(args []string) (o options, list bool, err error) {
 	flags.StringVar(&o.dir, "dir", "bench", "`folder` with results, plots and README.md")
 	flags.BoolVar(&save, "save", true, "write results and plots; a quick run writes none, or results alone if told so")
 	flags.BoolVar(&o.write, "write", false, "write the figures into the README of the folder, too")
+	flags.BoolVar(&o.costs, "costs", false, "say after each round of the store's rows what each statement cost; measuring that costs, too")
 	flags.BoolVar(&list, "list", false, "list the rows, and measure nothing")
 	if err := flags.Parse(args); err != nil {
 		return o, false, err

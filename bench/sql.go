@@ -38,6 +38,9 @@ var (
 	sqlOldPrepare   = statement("old_prepare")
 	sqlQueueFill    = statement("queue_fill")
 	sqlQueueCalled  = statement("queue_called")
+	sqlCosts        = statement("costs")
+	sqlCostsCount   = statement("costs_count")
+	sqlCostsAnew    = statement("costs_anew")
 	sqlOldOn        = statement("old_on")
 	sqlOld          = []string{statement("old_reservations"), statement("old_changes"), statement("old_keys")}
 )

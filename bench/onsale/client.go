@@ -72,6 +72,17 @@ func (c *caller) post(body []byte) (*fasthttp.Response, error) {
 	return c.send()
 }
 
+// release gives back the hold at a path.
+func (c *caller) release(path string) (*fasthttp.Response, error) {
+	c.out = append(c.out[:0], "DELETE "...)
+	c.out = append(c.out, path...)
+	c.out = append(c.out, c.headers...)
+	c.out = append(c.out, "Idempotency-Key: "...)
+	c.out = appendKey(c.out)
+	c.out = append(c.out, "\r\n\r\n"...)
+	return c.send()
+}
+
 // get reads. headers are further ones, each with its CRLF.
 func (c *caller) get(path, headers string) (*fasthttp.Response, error) {
 	c.out = append(c.out[:0], "GET "...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -14,18 +15,20 @@ import (
 )
 
 // Crush is many times more people than can be served. They want large parties,
-// so that the database is what cannot keep up: a machine that serves 20,000
-// small holds a second cannot also play the 200,000 people who want them.
+// and give them back, so that the house is what cannot keep up: a machine that
+// serves 20,000 small holds a second cannot also play the 200,000 people who want
+// them.
 type Crush struct {
 	Shows, Seats int           // of each show
 	Party        int           // seats of a hold
 	Callers      int           // who ask at the same time
 	During       time.Duration // of each of the two loads
 	Times        int           // how many times what can be served comes in the second
+	Profile      string        // file for the server's CPU profile; "": none
 }
 
 // Tenfold is the crush of the table.
-var Tenfold = Crush{Shows: 30, Seats: 20_000, Party: partyMax, Callers: 2_000, During: 6 * time.Second, Times: 10}
+var Tenfold = Crush{Shows: 30, Seats: 20_000, Party: partyMax, Callers: 3_000, During: 12 * time.Second, Times: 10}
 
 const (
 	partyMax   = 100 // places of a reservation, in all shows here
@@ -82,7 +85,7 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 		}
 	}
 	rand.Shuffle(len(free.left), func(i, j int) { free.left[i], free.left[j] = free.left[j], free.left[i] })
-	err = h.behind(ctx, Rowlock, "", func(s *service) error {
+	err = h.behind(ctx, Rowlock, c.Profile, func(s *service) error {
 		callers, hangUp, err := h.callers(ctx, s, c.Callers+2)
 		if err != nil {
 			return err
@@ -94,21 +97,22 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 		if err := looked.err(); err != nil {
 			return err
 		}
-		out := errors.New("no seats are left: the machine is too fast for this load")
+		out := errors.New("no seats are left: more callers than parties")
 		hold := func(one *caller, _ int) (*fasthttp.Response, error) {
 			want, ok := free.take()
 			if !ok {
 				return nil, out
 			}
+			defer free.giveBack(want)
 			one.body = want.show.hold(one.body[:0], want.from, c.Party)
 			resp, err := one.post(one.body)
-			if err == nil && resp.StatusCode() == fasthttp.StatusServiceUnavailable {
-				free.giveBack(want)
+			if err != nil || resp.StatusCode() != fasthttp.StatusCreated {
+				return resp, err
 			}
-			return resp, err
+			return one.release(string(resp.Header.Peek("Location")))
 		}
 		buyers, watch := callers[:c.Callers], callers[c.Callers:]
-		done.Best = press(ctx, buyers[:min(crushFirst, c.Callers)], len(free.left), c.During, []string{"201"}, hold)
+		done.Best = press(ctx, buyers[:min(crushFirst, c.Callers)], math.MaxInt, c.During, []string{"204"}, hold)
 		if err := done.Best.err(); err != nil {
 			return err
 		}
@@ -120,7 +124,7 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 		})
 		both.Go(func() {
 			rate := max(1, c.Times*int(done.Best.PerSecond()))
-			done.Crush = pace(ctx, buyers, rate, c.During, []string{"201"}, hold)
+			done.Crush = pace(ctx, buyers, rate, c.During, []string{"204"}, hold)
 		})
 		both.Wait()
 		return done.Health.err()
@@ -139,8 +143,8 @@ func crushes(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 	load := Tenfold
 	load.During = o.during(load.During, 2*time.Second)
 	t := table{row: report.Row{
-		ID: "crush", Title: "Ten times more people than can be served", Unit: "holds/s",
-		Explain: fmt.Sprintf("Holds of %d seats of %d shows, so that Postgres is what cannot keep up. First %d callers ask again at once, which shows what can be served; then ten times as many come each second, whether or not others have been answered. "+
+		ID: "crush", Title: "Ten times more people than can be served", Unit: "held and given back/s",
+		Explain: fmt.Sprintf("Holds of %d seats of %d shows, each given back at once: so much that the house is what cannot keep up. First %d callers ask again at once, which shows what can be served; then ten times as many come each second, whether or not others have been answered. "+
 			"Times are from when they came. /healthz and /readyz are asked meanwhile, and have to say 200.", load.Party, load.Shows, crushFirst),
 		Bars: []report.Bar{
 			{Of: servedCrush, Against: servedBest, Sense: report.AtLeast, Limit: 0.8}, {Of: servedCrush, Note: noteAway, Sense: report.AtMost, Limit: 50},
@@ -156,6 +160,9 @@ func crushes(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 		notes := c.Crush.notes()
 		notes[noteOffered], notes[noteHealth] = float64(c.Crush.Attempts)/load.During.Seconds(), ms(c.Health.P99)
 		t.add(servedCrush, "", c.Crush.PerSecond(), notes)
+		if c.Crush.Failed > 0 {
+			o.Say("crush, round %d: %d failed, the first: %s", round+1, c.Crush.Failed, c.Crush.Why)
+		}
 		o.Say("crush, round %d: %.0f/s at best, of %.0f/s that came %.0f/s were served, p99 %.0f ms; turned away p99 %.1f ms; health p99 %.1f ms", round+1,
 			c.Best.PerSecond(), notes[noteOffered], c.Crush.PerSecond(), ms(c.Crush.P99), ms(c.Crush.ShedP99), ms(c.Health.P99))
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -55,12 +56,18 @@ func TestEachRowIsMeasured(t *testing.T) {
 			}
 		}
 	})
+	t.Run("viewers go on where they were when their servers are killed", func(t *testing.T) {
+		w, err := h.Watch(t.Context(), Audience{Viewers: 50, Seats: 300, Holds: 50, During: time.Second, Kill: time.Second})
+		if want := (Sightings{Returned: 50}); err != nil || !reflect.DeepEqual(w.After, want) || w.Back == 0 {
+			t.Errorf("%+v, %v", w, err)
+		}
+	})
 	t.Run("too many are turned away or served", func(t *testing.T) {
 		c, err := h.Crush(t.Context(), Crush{Shows: 2, Seats: 10_000, Party: 2, Callers: 20, During: 300 * time.Millisecond, Times: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Crush.Failed != 0 || c.Crush.Attempts == 0 || c.Crush.Answers["201"]+c.Crush.Shed != c.Crush.Attempts || c.Health.Answers["200"] == 0 {
+		if c.Crush.Failed != 0 || c.Crush.Attempts == 0 || c.Crush.Answers["204"]+c.Crush.Shed != c.Crush.Attempts || c.Health.Answers["200"] == 0 {
 			t.Errorf("%+v\n%+v", c.Crush, c.Health)
 		}
 	})
@@ -141,4 +148,11 @@ func TestProfile(t *testing.T) {
 		}
 		t.Logf("%s: %.0f/s, p50 %v, p99 %v, CPU of the server %v each, %d turned away", name, sold.PerSecond(), sold.P50, sold.P99, sold.CPU, sold.Shed)
 	}
+	crush := Tenfold
+	crush.Profile = filepath.Join(*profiles, "crush.pprof")
+	c, err := h.Crush(t.Context(), crush)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("crush: %.0f/s of %.0f/s at best, turned away p99 %v", c.Crush.PerSecond(), c.Best.PerSecond(), c.Crush.ShedP99)
 }

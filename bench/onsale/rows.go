@@ -51,11 +51,13 @@ const (
 	noteGaps   = "gaps"
 	noteBehind = "never saw the end"
 	noteSplit  = "servers"
+	noteResets = "told to begin anew"
+	noteReturned = "came back"
 )
 
 // added are the notes that are added up: what must not be is not to be lost in
 // a median.
-var added = []string{noteFailed, noteTwice, noteGaps, noteBehind}
+var added = []string{noteFailed, noteTwice, noteGaps, noteBehind, noteResets}
 
 // table gathers the rounds of a row's results.
 type table struct {
@@ -255,7 +257,7 @@ func seatMaps(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 }
 
 // Told is 20,000 people who watch a show while it sells.
-var Told = Audience{Viewers: 20_000, Seats: 20_000, Holds: 100, During: 20 * time.Second}
+var Told = Audience{Viewers: 20_000, Seats: 20_000, Holds: 100, During: 20 * time.Second, Kill: 4 * time.Second}
 
 func viewers(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 	const told, asking = "stream", "asking every 2 s"
@@ -263,7 +265,7 @@ func viewers(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 	if o.Quick {
 		a.Viewers = 500
 	}
-	a.During = o.during(a.During, 3*time.Second)
+	a.During, a.Kill = o.during(a.During, 3*time.Second), o.during(a.Kill, time.Second)
 	t := table{row: report.Row{
 		ID: "viewers", Title: fmt.Sprintf("%d viewers of one show while it sells", a.Viewers), Unit: "p99 ms", Less: true,
 		Explain: fmt.Sprintf("A show of %d seats sells %d holds of two seats a second. From the answer to a hold until a viewer has seen it; of several changes that come at once, the one that waited longest. Viewers and servers share the machine; a process has only so many file handles, so they may be spread over several.", a.Seats, a.Holds),
@@ -271,12 +273,21 @@ func viewers(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 			{Of: told, Sense: report.AtMost, Limit: 1000}, {Of: told, Note: noteGaps, Sense: report.AtMost}, {Of: told, Note: noteBehind, Sense: report.AtMost}, {Of: told, Note: noteFailed, Sense: report.AtMost},
 		},
 	}}
+	back := table{row: report.Row{
+		ID: "resume", Title: fmt.Sprintf("%d viewers whose servers are killed and started again", a.Viewers), Unit: "s until all are back", Less: true,
+		Explain: "In the middle of a sale by another server. From the kill until each viewer has come back by Last-Event-ID, as late as the stream had told them to, and has seen all that was sold meanwhile.",
+		Bars: []report.Bar{
+			{Note: noteGaps, Sense: report.AtMost}, {Note: noteResets, Sense: report.AtMost}, {Note: noteBehind, Sense: report.AtMost},
+			{Note: noteReturned, Sense: report.AtLeast, Limit: float64(a.Viewers)},
+		},
+	}}
+	kill := a.Kill
 	for round := range o.Rounds {
 		for _, way := range []struct {
-			name string
-			poll time.Duration
-		}{{told, 0}, {asking, 2 * time.Second}} {
-			a.Poll = way.poll
+			name       string
+			poll, kill time.Duration
+		}{{told, 0, kill}, {asking, 2 * time.Second, 0}} {
+			a.Poll, a.Kill = way.poll, way.kill
 			w, err := h.Watch(ctx, a)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", way.name, err)
@@ -287,9 +298,16 @@ func viewers(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 			})
 			o.Say("viewers, round %d, %s: seen p50 %.0f ms, p99 %.0f ms, %.1f kB a viewer, server CPU %v, hold p99 %.0f ms, %d gaps, %d never saw the end; %d servers", round+1, way.name,
 				ms(w.P50), ms(w.P99), w.Bytes/1000, w.CPU, ms(w.Sold.P99), w.Gaps, w.Behind, w.Servers)
+			if a.Kill > 0 {
+				back.add(Rowlock, "", w.Back.Seconds(), map[string]float64{
+					noteGaps: float64(w.After.Gaps), noteResets: float64(w.After.Resets), noteBehind: float64(w.After.Behind), noteReturned: float64(w.After.Returned),
+				})
+				o.Say("resume, round %d: %d came back, all within %.1f s; %d gaps, %d resets, %d never saw the end", round+1,
+					w.After.Returned, w.Back.Seconds(), w.After.Gaps, w.After.Resets, w.After.Behind)
+			}
 		}
 	}
-	return []report.Row{t.settle()}, nil
+	return []report.Row{t.settle(), back.settle()}, nil
 }
 
 func idleStreams(ctx context.Context, h *House, o Options) ([]report.Row, error) {

@@ -25,11 +25,19 @@ type Sighting struct {
 	At             int64 // nanoseconds of the clock of this machine
 }
 
-// Sightings are what all viewers of a process saw.
+// Sightings are what viewers saw.
 type Sightings struct {
-	Seen   []Sighting
-	Gaps   int // changes that did not follow what was seen before
-	Behind int // viewers who have not seen the last version
+	Seen     []Sighting
+	Gaps     int // changes that did not follow what was seen before
+	Resets   int // viewers who were told to begin anew
+	Returned int // viewers who came back when their stream had ended
+	Behind   int // viewers who have not seen the last version
+}
+
+// Add adds what others saw.
+func (s *Sightings) Add(more *Sightings) {
+	s.Seen = append(s.Seen, more.Seen...)
+	s.Gaps, s.Resets, s.Returned, s.Behind = s.Gaps+more.Gaps, s.Resets+more.Resets, s.Returned+more.Returned, s.Behind+more.Behind
 }
 
 // Audience is many people who look at a show while it sells.
@@ -39,6 +47,7 @@ type Audience struct {
 	Holds   int           // a second, of two seats each
 	Poll    time.Duration // how often they ask; 0: they are told
 	During  time.Duration // of the sale; 0: nothing is sold
+	Kill    time.Duration // of another, by a server that nobody watches, in the middle of which the others are killed; 0: none are
 }
 
 // Watched is what came of an audience.
@@ -50,6 +59,8 @@ type Watched struct {
 	CPU      time.Duration // of the servers, in the sale
 	Gaps     int
 	Behind   int
+	After    Sightings     // of the servers' death, without Seen
+	Back     time.Duration // from then until everybody had seen all that was sold meanwhile
 }
 
 // handlesApart is how many file handles a process needs beside its viewers.
@@ -126,24 +137,85 @@ func (h *House) Watch(ctx context.Context, a Audience) (w Watched, err error) {
 		return w, err
 	}
 	w.CPU = after - cpu
+	seen, err := saw(crowds, answered.last)
+	if err != nil {
+		return w, err
+	}
+	w.Gaps, w.Behind = seen.Gaps, seen.Behind
 	var took []time.Duration
-	for _, c := range crowds {
-		seen, err := c.finish(answered.last)
-		if err != nil {
-			return w, err
-		}
-		w.Gaps, w.Behind = w.Gaps+seen.Gaps, w.Behind+seen.Behind
-		for _, s := range seen.Seen {
-			if at, ok := answered.at[s.After+1]; ok { // of several changes the one that waited longest
-				took = append(took, max(0, time.Duration(s.At-at)))
-			}
+	for _, s := range seen.Seen {
+		if at, ok := answered.at[s.After+1]; ok { // of several changes the one that waited longest
+			took = append(took, max(0, time.Duration(s.At-at)))
 		}
 	}
 	if len(took) > 0 {
 		slices.Sort(took)
 		w.P50, w.P99 = took[len(took)/2], took[len(took)*99/100]
 	}
+	if a.Kill > 0 {
+		return w, h.kill(ctx, &w, a, servers, crowds, show, w.Sold.Attempts)
+	}
 	return w, nil
+}
+
+// kill has a server that nobody watches sell on after so many holds, kills those
+// that are watched in the middle of that, and starts them again.
+func (h *House) kill(ctx context.Context, w *Watched, a Audience, servers []*service, crowds []*crowd, show *show, from int64) (err error) {
+	till, err := h.serve(ctx, Rowlock, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, till.stop()) }()
+	callers, hangUp, err := h.callers(ctx, till, holding)
+	if err != nil {
+		return err
+	}
+	defer hangUp()
+	answered := newAnswers()
+	var selling sync.WaitGroup
+	var sold Load
+	selling.Go(func() {
+		sold = pace(ctx, callers, a.Holds, a.Kill, []string{"201"}, func(c *caller, i int) (*fasthttp.Response, error) {
+			c.body = show.hold(c.body[:0], 2*(int(from)+i), 2)
+			resp, err := c.post(c.body)
+			if err == nil {
+				answered.add(string(resp.Header.Peek("Show-Version")))
+			}
+			return resp, err
+		})
+	})
+	time.Sleep(a.Kill / 2)
+	died := time.Now()
+	for _, s := range servers {
+		s.kill()
+	}
+	for _, s := range servers {
+		err = errors.Join(err, s.start(ctx))
+	}
+	selling.Wait()
+	if err = errors.Join(err, sold.err()); err != nil {
+		return err
+	}
+	w.After, err = saw(crowds, answered.last)
+	w.After.Seen, w.Back = nil, time.Since(died)
+	return err
+}
+
+// saw waits until all have seen a version, and gathers what they saw.
+func saw(crowds []*crowd, last int64) (all Sightings, err error) {
+	for _, c := range crowds {
+		if _, err := fmt.Fprintln(c.in, last); err != nil {
+			return all, err
+		}
+	}
+	for _, c := range crowds {
+		var s Sightings
+		if err := c.answers.Decode(&s); err != nil {
+			return all, err
+		}
+		all.Add(&s)
+	}
+	return all, nil
 }
 
 func fasthttpGet(s *service, show *show) (int, error) {
@@ -173,9 +245,9 @@ func (a *answers) add(version string) {
 
 // crowd is a process of viewers.
 type crowd struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	answers *gob.Decoder
 }
 
 // gather starts a process of n viewers and waits until all have seen the show.
@@ -194,21 +266,13 @@ func gather(ctx context.Context, program string, s *service, show *show, n int, 
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
-	c.out = bufio.NewReader(stdout)
-	if _, err := c.out.ReadString('\n'); err != nil { // it says that they are ready, or why not on its stderr
+	out := bufio.NewReader(stdout)
+	c.answers = gob.NewDecoder(out)
+	if _, err := out.ReadString('\n'); err != nil { // it says that they are ready, or why not on its stderr
 		c.end()
 		return nil, fmt.Errorf("%d viewers did not come: %w", n, err)
 	}
 	return c, nil
-}
-
-// finish waits until the viewers have seen a version, and returns what they
-// saw.
-func (c *crowd) finish(last int64) (s Sightings, err error) {
-	if _, err := fmt.Fprintln(c.in, last); err != nil {
-		return s, err
-	}
-	return s, gob.NewDecoder(c.out).Decode(&s)
 }
 
 func (c *crowd) end() {

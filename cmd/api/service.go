@@ -127,7 +127,7 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 	opts := api.Options{
 		Log: s.log, Metrics: s.metrics, Version: version, Addr: s.cfg.Addr, Store: s.store,
 		Checkout: s.checkout, Tickets: s.tickets,
-		InFlightMax: s.cfg.InFlightMax, StreamsMax: s.cfg.StreamsMax, CORSOrigins: s.cfg.CORSOrigins, Checks: s.checks(),
+		InFlightMax: s.cfg.InFlightMax, StreamsMax: s.cfg.StreamsMax, StreamsPerAddress: s.cfg.StreamsPerAddress, CORSOrigins: s.cfg.CORSOrigins, Checks: s.checks(),
 		Limit: api.LimitOptions{
 			PerSecond: s.cfg.RateLimit, KeyPerSecond: s.cfg.RateLimitAPIKeys,
 			SkipLoopback: s.cfg.Development(), TrustProxy: s.cfg.TrustProxy,

@@ -251,7 +251,8 @@ func (p *process) watch(show uuid.UUID, after string) *stream {
 	return &stream{p.t, resp.Body, bufio.NewScanner(resp.Body), after}
 }
 
-// next is the next event, heartbeats left out; "": the stream has ended.
+// next is the next event, what a stream begins with left out; "": the stream has
+// ended.
 func (s *stream) next() (name, data string) {
 	for s.lines.Scan() {
 		field, value, _ := strings.Cut(s.lines.Text(), ": ")
@@ -263,7 +264,7 @@ func (s *stream) next() (name, data string) {
 		case "data":
 			data = value
 		case "":
-			if name != "heartbeat" {
+			if name != "heartbeat" && name != "stale" {
 				return name, data
 			}
 		}

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"regexp"
@@ -399,16 +401,50 @@ func TestTheDocumentationNamesEveryFlagAndNoOther(t *testing.T) {
 func TestAChangeThatAViewerMissedIsSeen(t *testing.T) {
 	t.Parallel()
 	v := &streamViewer{scenario: &scenario{meter: newMeter()}, position: map[string]int{"a": 0, "b": 1}}
-	if err := v.hear("snapshot", []byte(`{"version":5,"statuses":"aa"}`)); err != nil {
-		t.Fatal(err)
-	}
-	if err := v.hear("changes", []byte(`{"after":5,"version":7,"seats":[{"seatId":"B","status":"blocked"}]}`)); err != nil || v.gap != "" || string(v.statuses) != "ax" {
-		t.Errorf("%v, %q, %s", err, v.gap, v.statuses)
+	v.hear("snapshot", []byte(`{"version":5,"statuses":"aa"}`))
+	v.hear("changes", []byte(`{"after":5,"version":7,"seats":[{"seatId":"B","status":"blocked"}]}`))
+	if v.gap != "" || string(v.statuses) != "ax" {
+		t.Errorf("%q, %s", v.gap, v.statuses)
 	}
 	if !v.knows(&availability{Version: 7, Statuses: "ax"}) || v.knows(&availability{Version: 7, Statuses: "aa"}) {
 		t.Error("it does not know what it knows")
 	}
-	if err := v.hear("changes", []byte(`{"after":8,"version":9,"seats":[]}`)); err != nil || !strings.Contains(v.gap, "version 7") {
-		t.Errorf("%v, %q", err, v.gap)
+	v.hear("changes", []byte(`{"after":8,"version":9,"seats":[]}`))
+	if !strings.Contains(v.gap, "version 7") {
+		t.Errorf("%q", v.gap)
+	}
+	v.hear("changes", []byte(`{"after":9,`))
+	if !strings.Contains(v.gap, "JSON") {
+		t.Errorf("%q", v.gap)
+	}
+}
+
+// Of an event that is cut off nothing may stay, or the viewer would go on after
+// something that they were never told.
+func TestAViewerComesBackAfterTheLastWholeEvent(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Last-Event-ID")
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "retry: 1\nevent: heartbeat\ndata: {}\n\nevent: snapshot\nid: 5\ndata: {\"version\":5,\"statuses\":\"aa\"}\n\nevent: changes\nid: 6\ndata: {\"after\":5,\"ver")
+	}))
+	defer server.Close()
+	v := &streamViewer{scenario: &scenario{meter: newMeter(), hall: &hall{}, target: &target{base: server.URL, meter: newMeter(), streams: server.Client()}}}
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		v.watch(ctx)
+	}()
+	for _, want := range []string{"", "5"} {
+		if got := <-asked; got != want {
+			t.Errorf("it comes back after %q, not %q", got, want)
+		}
+	}
+	leave()
+	<-ended
+	if v.gap != "" {
+		t.Error(v.gap)
 	}
 }

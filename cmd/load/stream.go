@@ -131,44 +131,46 @@ func (v *streamViewer) follow(ctx context.Context, last *string, wait *time.Dura
 	v.target.meter.answered(stepView, w.StatusCode, "", 0)
 	lines := bufio.NewScanner(w.Body)
 	lines.Buffer(nil, eventMax)
-	name := ""
+	// An event counts when it has ended: of one that is cut off nothing may stay.
+	name, id, data := "", *last, []byte(nil)
 	for lines.Scan() {
 		field, value, _ := bytes.Cut(lines.Bytes(), []byte(": "))
 		switch string(field) {
 		case "event":
 			name = string(value)
 		case "id":
-			*last = string(value)
+			id = string(value)
 		case "retry":
 			if ms, err := strconv.Atoi(string(value)); err == nil {
 				*wait = time.Duration(ms) * time.Millisecond
 			}
 		case "data":
-			if err := v.hear(name, value); err != nil {
-				return nil, err
-			}
+			data = append(data[:0], value...)
 		case "":
-			name = ""
+			v.hear(name, data)
+			name, data, *last = "", data[:0], id
 		}
 	}
 	return nil, lines.Err()
 }
 
 // hear does what an event says.
-func (v *streamViewer) hear(name string, data []byte) error {
+func (v *streamViewer) hear(name string, data []byte) {
 	if name != "snapshot" && name != "changes" {
-		return nil
+		return
 	}
 	var e struct {
 		After, Version int64
 		Statuses       string
 		Seats          []struct{ SeatID, Status string }
 	}
-	if err := json.Unmarshal(data, &e); err != nil {
-		return fmt.Errorf("an event that is no JSON: %w", err)
-	}
+	err := json.Unmarshal(data, &e)
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err != nil {
+		v.gap = fmt.Sprintf("after version %d came an event that is no JSON: %v", v.version, err)
+		return
+	}
 	before := v.version
 	if name == "snapshot" {
 		v.statuses = []byte(e.Statuses)
@@ -188,7 +190,6 @@ func (v *streamViewer) hear(name string, data []byte) error {
 	if at, ok := v.sold.first(before, e.Version); before > 0 && ok {
 		v.meter.took(stepView, time.Since(at))
 	}
-	return nil
 }
 
 // knows reports whether this is the map that the viewer has.
@@ -226,7 +227,9 @@ func (s *scenario) agree(ctx context.Context, viewers []*streamViewer) *check {
 			c.Broken = append(c.Broken, fmt.Sprintf("and %d more", len(left)-i))
 			break
 		}
+		v.mu.Lock()
 		c.Broken = append(c.Broken, fmt.Sprintf("a viewer ended with another map than there is, at version %d", v.version))
+		v.mu.Unlock()
 	}
 	for _, v := range viewers {
 		v.mu.Lock()

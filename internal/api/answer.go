@@ -2,13 +2,18 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"reflect"
+	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
 )
 
 // What is cached how long. What has availability in it is as young as that.
@@ -64,6 +69,102 @@ func answerHashed[T any](call *Call, revision, public string, body T) (*catalogu
 		return nil, NotModified(etag, cache)
 	}
 	return &catalogueOutput[T]{etag, cache, sent[T]{text}}, nil
+}
+
+// kept is how long an answer is kept for all who ask the same.
+type kept struct {
+	public string        // for how long others may keep it
+	max    time.Duration // and for how long we do
+}
+
+// Lists take long, and everybody who opens the catalogue asks for the same. An
+// availability in one is 5 s old at most, of which the store takes 3.
+var (
+	keptCatalogue    = kept{catalogueAge, time.Minute}
+	keptAvailability = kept{availabilityAge, 2 * time.Second}
+)
+
+const (
+	keptTimeout = 10 * time.Second // of making an answer
+	keptMax     = 64               // answers of a generation, of up to a megabyte
+)
+
+// answers are answers as they were lately.
+type answers struct {
+	known *recent[knownAnswer]
+	asked singleflight.Group
+}
+
+type knownAnswer struct {
+	text JSON
+	etag string
+	at   time.Time
+}
+
+// find makes what is not known any more, once for all who ask meanwhile, also
+// when the first of them leaves. What is asked for often is made anew before
+// it is too old, so that nobody waits.
+func (k *answers) find(ctx context.Context, name string, keep time.Duration, make func(context.Context) (JSON, error)) (knownAnswer, error) {
+	known, ok := k.known.load(name)
+	age := time.Since(known.at)
+	if ok && age < keep/2 {
+		return known, nil
+	}
+	made := k.asked.DoChan(name, func() (fresh any, err error) {
+		defer func() {
+			if p := recover(); p != nil { // of nobody's request, it would end the process
+				fresh, err = knownAnswer{}, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keptTimeout)
+		defer cancel()
+		known := knownAnswer{at: time.Now()}
+		if known.text, err = make(ctx); err != nil {
+			return known, err
+		}
+		known.etag = hashTimeless(known.text)
+		k.known.store(name, known)
+		return known, nil
+	})
+	if ok && age < keep {
+		return known, nil
+	}
+	select {
+	case m := <-made:
+		return m.Val.(knownAnswer), m.Err
+	case <-ctx.Done():
+		return knownAnswer{}, ctx.Err()
+	}
+}
+
+// answerKept is answerHashed of an answer that is kept for all who ask the same;
+// name says what. Who changes the catalogue sees the change at once.
+func answerKept[T any](ctx context.Context, a *API, call *Call, name string, keep kept, make func(context.Context) (T, error)) (*catalogueOutput[T], error) {
+	if seesDrafts(&call.Caller) {
+		body, err := make(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return answerHashed(call, "", keep.public, body)
+	}
+	known, err := a.answers.find(ctx, call.Caller.OrganisationID.String()+" "+name, keep.max, func(ctx context.Context) (JSON, error) {
+		body, err := make(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return render(body)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if age := int(time.Since(known.at).Seconds()); age > 0 {
+		call.Header().Set("Age", strconv.Itoa(age))
+	}
+	etag, cache := `"`+known.etag+`"`, cacheable(call, keep.public)
+	if call.Matches(etag) {
+		return nil, NotModified(etag, cache)
+	}
+	return &catalogueOutput[T]{etag, cache, sent[T]{known.text}}, nil
 }
 
 func render(body any) (JSON, error) {

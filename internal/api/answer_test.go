@@ -3,11 +3,11 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 func TestAnETagOverlooksOnlyWhenAvailabilityWasRead(t *testing.T) {
@@ -40,41 +40,53 @@ func TestAnETagOverlooksOnlyWhenAvailabilityWasRead(t *testing.T) {
 	}
 }
 
-func TestFacetsAreCountedOnceAMinute(t *testing.T) {
+func TestAnAnswerIsMadeOnceForAllWhoAskTheSame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cache := facetsCache{known: newRecent[knownFacets](facetsMax)}
-		counts, broken := 0, error(nil)
-		count := func(ctx context.Context, _ uuid.UUID) (facetsBody, error) {
-			counts++
+		known := answers{known: newRecent[knownAnswer](keptMax)}
+		made, broken := 0, error(nil)
+		make := func(ctx context.Context) (JSON, error) {
+			made++
 			if _, limited := ctx.Deadline(); !limited {
-				t.Error("counting may take for ever")
+				t.Error("it may take for ever")
 			}
-			return facetsBody{}, errors.Join(broken, ctx.Err())
+			if made == 6 {
+				panic("a bug")
+			}
+			return JSON(fmt.Sprint(made)), errors.Join(broken, ctx.Err())
 		}
-		want := func(times int) {
+		ask := func(name string) (knownAnswer, error) { return known.find(t.Context(), name, time.Minute, make) }
+		want := func(name, text string) {
 			t.Helper()
-			gone, leave := context.WithCancel(t.Context())
-			leave() // who leaves does not spoil it for others
-			known, err := cache.find(gone, uuid.UUID{1}, count)
-			if err != nil || counts != times || time.Since(known.at) >= facetsKept {
-				t.Errorf("counted %d times, want %d; from %v ago, %v", counts, times, time.Since(known.at), err)
+			answer, err := ask(name)
+			if err != nil || string(answer.text) != text || answer.etag != hashTimeless([]byte(text)) || time.Since(answer.at) >= time.Minute {
+				t.Errorf("got %s from %v ago, want %s; %v", answer.text, time.Since(answer.at), text, err)
 			}
+			synctest.Wait()
 		}
-		want(1)
-		want(1)
-		time.Sleep(facetsKept - 1)
-		want(1)
-		time.Sleep(time.Nanosecond)
+		gone, leave := context.WithCancel(t.Context())
+		leave() // who leaves does not spoil it for others
+		if _, err := known.find(gone, "facets", time.Minute, make); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		synctest.Wait()
+		want("facets", "1")
+		time.Sleep(time.Minute/2 - 1)
+		want("facets", "1")
+		time.Sleep(1)
+		want("facets", "1") // nobody waits while it is made anew
+		want("facets", "2")
+		time.Sleep(time.Minute)
 		broken = errors.New("no database")
-		if _, err := cache.find(t.Context(), uuid.UUID{1}, count); !errors.Is(err, broken) {
+		if _, err := ask("facets"); !errors.Is(err, broken) {
 			t.Errorf("got %v", err)
 		}
 		broken = nil
-		want(3) // an error is not kept
-		want(3)
-		if _, err := cache.find(t.Context(), uuid.UUID{2}, count); err != nil || counts != 4 {
-			t.Errorf("another organisation: counted %d times, %v", counts, err)
+		want("facets", "4") // an error is not kept
+		want("events", "5")
+		if _, err := ask("shows"); err == nil || !strings.Contains(err.Error(), "a bug") {
+			t.Errorf("got %v", err)
 		}
+		want("shows", "7")
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"mime"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/checkout"
@@ -60,6 +62,10 @@ type Options struct {
 	// StreamsMax is how many event streams may be open at once; one more is
 	// answered OVERLOADED. 0 means 50,000.
 	StreamsMax int
+	// StreamsPerAddress is how many of them may come from one address, so that
+	// nobody alone takes all; one more is answered RATE_LIMITED. 0 means a tenth
+	// of StreamsMax. Whom no rate limit bounds, this does not either.
+	StreamsPerAddress int
 	// CORSOrigins are the origins whose scripts may call the API, such as
 	// https://tickets.example.org; "*" is every origin; none means no CORS.
 	CORSOrigins []string
@@ -88,7 +94,7 @@ type API struct {
 	close    func()
 
 	lastReady lastReady
-	facets    facetsCache
+	answers   answers
 
 	queue *queueSigner
 	rooms *queueRooms
@@ -121,6 +127,7 @@ func New(opts Options) *API {
 	opts.Log = cmp.Or(opts.Log, slog.Default())
 	opts.InFlightMax = cmp.Or(opts.InFlightMax, 10_000)
 	opts.StreamsMax = cmp.Or(opts.StreamsMax, 50_000)
+	opts.StreamsPerAddress = cmp.Or(opts.StreamsPerAddress, max(1, opts.StreamsMax/10))
 	if opts.Metrics == nil {
 		opts.Metrics = telemetry.NewMetrics()
 	}
@@ -130,17 +137,21 @@ func New(opts Options) *API {
 		limits: newLimiter(opts.Limit),
 		mux:    http.NewServeMux(), routes: http.NewServeMux(),
 		closing: make(chan struct{}),
-		streams: streams{most: int64(opts.StreamsMax), shown: opts.Metrics.Streams.Set},
+		streams: streams{most: int64(opts.StreamsMax), mostFrom: opts.StreamsPerAddress, from: map[netip.Addr]int{}, shown: opts.Metrics.Streams},
 		sendMax: sendMax,
 		maps:    live.New(opts.Store, encodeNews),
-		facets:  facetsCache{known: newRecent[knownFacets](facetsMax)},
+		answers: answers{known: newRecent[knownAnswer](keptMax)},
 	}
 	a.queue = newQueueSigner(opts.Auth.SessionSecret)
 	if opts.Store != nil {
 		a.rooms = &queueRooms{ask: opts.Store.QueueState, rounds: opts.Store.QueueRounds}
 	}
 	a.crowd = newCrowd(max(1, opts.InFlightMax), a.metrics.Room.Set)
-	a.close = sync.OnceFunc(func() { close(a.closing) })
+	a.close = sync.OnceFunc(func() {
+		a.streams.last.Store(a.streams.open.Load())
+		close(a.closing)
+		a.maps.Rouse()
+	})
 	if opts.Checkout == nil {
 		a.opts.Checkout = checkout.New(checkout.Config{Store: opts.Store, Log: opts.Log})
 	}
@@ -225,7 +236,14 @@ func (a *API) Server() *http.Server {
 
 // Run keeps what is watched up to date until ctx ends. Without it streams
 // begin, and hear of holds' ends only.
-func (a *API) Run(ctx context.Context) error { return a.maps.Run(ctx) }
+func (a *API) Run(ctx context.Context) error {
+	beats, stop := context.WithCancel(ctx)
+	var beating sync.WaitGroup
+	beating.Go(func() { a.beat(beats) })
+	defer beating.Wait()
+	defer stop()
+	return a.maps.Run(ctx)
+}
 
 // Drain waits until every event stream has ended, which they do when the
 // Server shuts down, or ctx ends. Shutdown itself does not wait for them: they
@@ -244,21 +262,56 @@ func (a *API) Drain(ctx context.Context) error {
 // streams counts the open event streams.
 type streams struct {
 	open  atomic.Int64
+	last  atomic.Int64 // how many were open when the server began to stop
 	most  int64
-	shown func(float64)
+	shown prometheus.Gauge
+
+	mu       sync.Mutex
+	from     map[netip.Addr]int
+	mostFrom int
 }
 
-func (s *streams) enter() bool {
-	n := s.open.Add(1)
-	if n > s.most {
+// enter lets one in, or says why not. Those of no address are not counted by it.
+func (s *streams) enter(from netip.Addr) error {
+	if s.open.Add(1) > s.most {
 		s.open.Add(-1)
+		return crowded(rand.IntN(10))
+	}
+	if !s.count(from) {
+		s.open.Add(-1)
+		e := boxoffice.Refuse(boxoffice.CodeRateLimited, "Your address has as many event streams as it may have, %d.", s.mostFrom)
+		e.RetryAfter = time.Duration(10+rand.IntN(10)) * time.Second
+		return e
+	}
+	s.shown.Inc()
+	return nil
+}
+
+func (s *streams) count(from netip.Addr) bool {
+	if !from.IsValid() {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.from[from] >= s.mostFrom {
 		return false
 	}
-	s.shown(float64(n))
+	s.from[from]++
 	return true
 }
 
-func (s *streams) leave() { s.shown(float64(s.open.Add(-1))) }
+func (s *streams) leave(from netip.Addr) {
+	s.open.Add(-1)
+	s.shown.Dec()
+	if !from.IsValid() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.from[from]--; s.from[from] == 0 {
+		delete(s.from, from)
+	}
+}
 
 // adapter registers Huma's operations in our mux.
 type adapter struct{ a *API }
@@ -390,14 +443,15 @@ func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 func (x *exchange) operate(handler func(huma.Context)) {
 	a, ep := x.a, x.endpoint
 	if ep.stream {
-		if !a.streams.enter() {
+		from := a.limits.limited(x.r)
+		if err := a.streams.enter(from); err != nil {
 			x.shed = true
-			x.fail(crowded(rand.IntN(10)))
+			x.fail(err)
 			return
 		}
 		defer func() {
 			if !x.taken {
-				a.streams.leave()
+				a.streams.leave(from)
 			}
 		}()
 		_ = http.NewResponseController(x).SetWriteDeadline(time.Time{})

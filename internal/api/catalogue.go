@@ -2,12 +2,12 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/store"
@@ -436,16 +436,18 @@ func (a *API) listEvents(ctx context.Context, call *Call, in *listEventsInput) (
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	list, err := a.opts.Store.Events(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	body := eventsBody{Events: []EventWithShows{}}
-	list, body.NextCursor = page(list, in.Limit, func(e store.EventListing) string { return cursor("events", e.ID.String()) })
-	for i := range list {
-		body.Events = append(body.Events, listingBody(&list[i], f.Drafts))
-	}
-	return answerHashed(call, "", availabilityAge, body)
+	return answerKept(ctx, a, call, fmt.Sprintf("events %+v", *in), keptAvailability, func(ctx context.Context) (eventsBody, error) {
+		list, err := a.opts.Store.Events(ctx, f)
+		if err != nil {
+			return eventsBody{}, err
+		}
+		body := eventsBody{Events: []EventWithShows{}}
+		list, body.NextCursor = page(list, in.Limit, func(e store.EventListing) string { return cursor("events", e.ID.String()) })
+		for i := range list {
+			body.Events = append(body.Events, listingBody(&list[i], f.Drafts))
+		}
+		return body, nil
+	})
 }
 
 func (a *API) readEvent(ctx context.Context, call *Call, in *eventInput) (*catalogueOutput[EventWithShows], error) {
@@ -472,61 +474,10 @@ type facetsBody struct {
 	Kinds     []Facet `json:"kinds" doc:"For kind"`
 }
 
-// Facets are counted over all that is on, which takes long, and everybody who
-// opens the catalogue asks for them.
-const (
-	facetsKept    = time.Minute // as long as anybody may keep them, see catalogueAge
-	facetsTimeout = 10 * time.Second
-	facetsMax     = 1000 // organisations
-)
-
-// facetsCache has each organisation's facets as they were lately.
-type facetsCache struct {
-	known *recent[knownFacets]
-	asked singleflight.Group
-}
-
-type knownFacets struct {
-	body facetsBody
-	at   time.Time
-}
-
-// find counts what is not known any more, once for all who ask meanwhile, also
-// when the first of them leaves.
-func (c *facetsCache) find(ctx context.Context, organisation uuid.UUID, count func(context.Context, uuid.UUID) (facetsBody, error)) (knownFacets, error) {
-	name := organisation.String()
-	if known, ok := c.known.load(name); ok && time.Since(known.at) < facetsKept {
-		return known, nil
-	}
-	counted, err, _ := c.asked.Do(name, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), facetsTimeout)
-		defer cancel()
-		known := knownFacets{at: time.Now()}
-		var err error
-		if known.body, err = count(ctx, organisation); err == nil {
-			c.known.store(name, known)
-		}
-		return known, err
-	})
-	return counted.(knownFacets), err
-}
-
 func (a *API) listFacets(ctx context.Context, call *Call, _ *struct{}) (*catalogueOutput[facetsBody], error) {
-	if seesDrafts(&call.Caller) { // who changes the catalogue sees the change at once
-		body, err := a.countFacets(ctx, call.Caller.OrganisationID)
-		if err != nil {
-			return nil, err
-		}
-		return answerHashed(call, "", catalogueAge, body)
-	}
-	known, err := a.facets.find(ctx, call.Caller.OrganisationID, a.countFacets)
-	if err != nil {
-		return nil, err
-	}
-	if age := int(time.Since(known.at).Seconds()); age > 0 {
-		call.Header().Set("Age", strconv.Itoa(age))
-	}
-	return answerHashed(call, "", catalogueAge, known.body)
+	return answerKept(ctx, a, call, "facets", keptCatalogue, func(ctx context.Context) (facetsBody, error) {
+		return a.countFacets(ctx, call.Caller.OrganisationID)
+	})
 }
 
 func (a *API) countFacets(ctx context.Context, organisation uuid.UUID) (facetsBody, error) {

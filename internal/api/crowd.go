@@ -77,6 +77,11 @@ func (c *crowd) leave(admitted time.Time) {
 		// What they take is in proportion to how many they are; never by more
 		// than half, as one slow moment of the database is no measure.
 		c.set(max(room/2, int64(float64(min(room, c.most))*float64(tookMax)/float64(average))))
+	case average > tookMax/4 && c.most >= roomMin:
+		// Nobody waits too long yet, but if all who have room came at once, they
+		// would. Twice as many as what they take says, as batches carry more then;
+		// and no more of them before it is known what these take.
+		c.set(min(room+room/64, int64(2*float64(c.most)*float64(tookMax)/float64(average))))
 	case c.most > room/2:
 		c.set(room + room/8 + 1)
 	case room > roomFirst:

@@ -77,6 +77,26 @@ func TestCrowd(t *testing.T) {
 		})
 	})
 
+	t.Run("has less room before those inside take too long", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrowd(10_000, func(float64) {})
+			for range 20 { // 200 at a time, who take 200 ms: a thousand a second
+				for range 200 {
+					c.enter()
+				}
+				came := time.Now()
+				time.Sleep(tookMax * 2 / 5)
+				for range 200 {
+					c.leave(came)
+				}
+			}
+			if room := c.room.Load(); room != 2*1000/2 {
+				t.Errorf("%d would be let in at once, who would take %v", room, time.Duration(room)*time.Millisecond)
+			}
+		})
+	})
+
 	t.Run("is never without a place, and never above what it may have", func(t *testing.T) {
 		t.Parallel()
 		c := newCrowd(100, func(float64) {})

@@ -69,7 +69,7 @@ func (l *limiter) take(x *exchange, c *boxoffice.Caller) error {
 		return nil
 	}
 	addr := l.address(x.r)
-	if l.opts.SkipLoopback && addr.IsLoopback() {
+	if l.exempt(addr) {
 		return nil
 	}
 	if c.Anonymous() {
@@ -102,6 +102,19 @@ func (l *limiter) take(x *exchange, c *boxoffice.Caller) error {
 		return e
 	}
 	return nil
+}
+
+func (l *limiter) exempt(addr netip.Addr) bool { return l.opts.SkipLoopback && addr.IsLoopback() }
+
+// limited is the address of a request, if there is a limit for it.
+func (l *limiter) limited(r *http.Request) netip.Addr {
+	if l.opts.PerSecond <= 0 {
+		return netip.Addr{}
+	}
+	if addr := l.address(r); !l.exempt(addr) {
+		return addr
+	}
+	return netip.Addr{}
 }
 
 // address is where the request comes from. Of an IPv6 address only the network

@@ -65,6 +65,7 @@ func (q *queueRooms) enter(show uuid.UUID, known *store.QueueState) *queueRoom {
 		q.rooms[show] = r
 		go r.watch(ctx)
 	}
+	r.learn(known) // who comes from another instance may have been told of it there
 	r.watchers++
 	return r
 }
@@ -92,17 +93,25 @@ func (r *queueRoom) watch(ctx context.Context) {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		state, err := r.rooms.ask(asking, r.show)
 		cancel()
-		if err != nil {
-			continue
+		if err == nil {
+			r.learn(state)
 		}
-		r.mu.Lock()
-		old := r.state
-		r.state = state
-		if old.Head != state.Head || old.Terms.QueueOpen != state.Terms.QueueOpen || old.Terms.QueueState(old.Now) != state.Terms.QueueState(state.Now) {
-			close(r.news)
-			r.news = make(chan struct{})
-		}
-		r.mu.Unlock()
+	}
+}
+
+// learn takes in a state that was read, unless what was read later came sooner:
+// nobody's position rises by that.
+func (r *queueRoom) learn(state *store.QueueState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.state
+	if state.Head.Head < old.Head.Head && state.Now.Before(old.Now) {
+		return
+	}
+	r.state = state
+	if old.Head != state.Head || old.Terms.QueueOpen != state.Terms.QueueOpen || old.Terms.QueueState(old.Now) != state.Terms.QueueState(state.Now) {
+		close(r.news)
+		r.news = make(chan struct{})
 	}
 }
 
@@ -202,8 +211,8 @@ func (a *API) streamQueueEntry(ctx context.Context, call *Call, in *streamQueueI
 		return nil, err
 	}
 	room := a.rooms.enter(v.ShowID, st)
-	w := &queueWatcher{sender: sender{a: a}, room: room, v: v}
-	return nil, call.x.flow(ctx, w.run, room.leave)
+	w := &queueWatcher{sender: sender{leave: room.leave}, room: room, v: v}
+	return nil, call.x.flow(ctx, &w.sender, w.run)
 }
 
 // queueWatcher tells one client what becomes of an entry.
@@ -219,9 +228,9 @@ type queueWatcher struct {
 
 // run tells what there is to tell until the entry is over, the client has gone,
 // or the server stops.
-func (w *queueWatcher) run(to line, head []byte, gone <-chan struct{}) {
-	w.to, w.spoke = to, time.Now()
-	err := w.send(w.greet(head))
+func (w *queueWatcher) run(head []byte, gone <-chan struct{}) {
+	w.spoke = time.Now()
+	err := w.send(w.retry(head))
 	for over := false; err == nil && !over; {
 		st, news := w.room.now()
 		var pause time.Duration
@@ -242,7 +251,7 @@ func (w *queueWatcher) run(to line, head []byte, gone <-chan struct{}) {
 			err = w.say("heartbeat", HeartbeatEvent{st.Now.UTC()})
 		}
 	}
-	w.ended(err)
+	w.finish(err)
 }
 
 // sleep waits for a while, or until there is news.

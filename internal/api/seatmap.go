@@ -405,8 +405,9 @@ func compress(b []byte) []byte {
 	return out.Bytes()
 }
 
-// takesGzip reads Accept-Encoding: gzip, or anything, unless with q=0.
-func takesGzip(h http.Header) bool {
+// takesGzip reads Accept-Encoding: gzip, or anything, unless with q=0. What is
+// said of gzip itself counts.
+func takesGzip(h http.Header) (anything bool) {
 	for _, line := range h["Accept-Encoding"] {
 		for part := range strings.SplitSeq(line, ",") {
 			coding, params, _ := strings.Cut(strings.TrimSpace(part), ";")
@@ -415,8 +416,12 @@ func takesGzip(h http.Header) bool {
 			}
 			q, given := strings.CutPrefix(strings.ReplaceAll(params, " ", ""), "q=")
 			weight, err := strconv.ParseFloat(q, 64)
-			return !given || err == nil && weight > 0
+			takes := !given || err == nil && weight > 0
+			if coding == "gzip" {
+				return takes
+			}
+			anything = takes
 		}
 	}
-	return false
+	return anything
 }

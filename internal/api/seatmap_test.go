@@ -119,7 +119,12 @@ func TestReadingPlaces(t *testing.T) {
 			if body, err := io.ReadAll(r); err != nil || !bytes.Equal(body, plain.Body.Bytes()) {
 				t.Errorf("%s: %v\n%s\n%s", path, err, body, plain.Body)
 			}
-			for _, refused := range []string{"gzip;q=0", "identity", "br"} {
+			for _, taken := range []string{"gzip", "*", "*;q=0, gzip", "identity;q=0, *;q=0.1"} {
+				if w := d.ask("GET", path, "", "Accept-Encoding: "+taken); w.Header().Get("Content-Encoding") != "gzip" {
+					t.Errorf("%s with %s: %v", path, taken, w.Header())
+				}
+			}
+			for _, refused := range []string{"gzip;q=0", "identity", "br", "*, gzip;q=0", "*;q=0"} {
 				if w := d.ask("GET", path, "", "Accept-Encoding: "+refused); w.Header().Get("Content-Encoding") != "" {
 					t.Errorf("%s with %s: %v", path, refused, w.Header())
 				}

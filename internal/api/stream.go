@@ -9,9 +9,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"reflect"
+	"runtime"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,7 +27,9 @@ import (
 // Limits of event streams.
 const (
 	heartbeatEvery = 15 * time.Second
+	heartbeatParts = 15               // of the viewers, who are sent theirs one after the other
 	sendMax        = 15 * time.Second // for what is sent; who does not take it is dropped
+	unheardMax     = time.Minute      // for the other end to say that it got what was sent; then it has gone without a word
 	sendBuffer     = 64 << 10         // what the kernel keeps of it, bytes
 	returnPer      = 2000             // viewers who come back each second when a server stops
 )
@@ -174,11 +179,17 @@ func (a *API) describeEvents(path string, kinds []eventKind, id string) {
 
 const eventStream = "text/event-stream"
 
-// appendEvent writes an event. id 0: it has none.
+// noID is the id of an event after which a client has none.
+const noID = -1
+
+// appendEvent writes an event. id 0: it has none; noID: it takes the last away.
 func appendEvent(b *bytes.Buffer, name string, id int64, data any) {
 	b.WriteString("event: ")
 	b.WriteString(name)
-	if id > 0 {
+	switch {
+	case id == noID:
+		b.WriteString("\nid: ")
+	case id > 0:
 		b.WriteString("\nid: ")
 		b.Write(strconv.AppendInt(b.AvailableBuffer(), id, 10))
 	}
@@ -188,12 +199,13 @@ func appendEvent(b *bytes.Buffer, name string, id int64, data any) {
 }
 
 // encodeNews writes what viewers of a show are told. What has the id comes
-// last: a stream that is cut before it begins again before it.
+// last: a stream that is cut before it begins again before it. One that is cut
+// between a reset and its snapshot begins with a snapshot.
 func encodeNews(n *live.News) []byte {
 	var b bytes.Buffer
 	v := n.View
 	if n.Reset {
-		appendEvent(&b, "reset", 0, ResetEvent{v.Version})
+		appendEvent(&b, "reset", noID, ResetEvent{v.Version}) // a stream that is cut now begins with a snapshot
 	}
 	if n.Stale {
 		appendEvent(&b, "stale", 0, StaleEvent{v.Stale})
@@ -234,34 +246,35 @@ func (s *seatmap) watch(ctx context.Context, call *Call, in *streamInput) (*stru
 	if err != nil {
 		return nil, err
 	}
-	st := &stream{sender: sender{a: call.x.a}, viewer: viewer}
-	return nil, call.x.flow(ctx, st.run, viewer.Leave)
+	st := &stream{viewer: viewer}
+	st.leave = viewer.Leave
+	return nil, call.x.flow(ctx, &st.sender, func(head []byte, gone <-chan struct{}) { st.run(st.greet(head, in, view), gone) })
 }
 
-// flow answers with a stream: run sends until it is over, and leave is called
-// when it is, or does not begin. The connection is taken from the HTTP server,
-// and with it goes what the server keeps for each request: a viewer costs a
-// goroutine and a socket. docs/live.md has the figures.
-func (x *exchange) flow(ctx context.Context, run func(to line, head []byte, gone <-chan struct{}), leave func()) error {
+// flow answers with a stream, which run sends until it is over; it then calls
+// s.finish. The connection is taken from the HTTP server, and with it goes what
+// the server keeps for each request. docs/live.md has the figures.
+func (x *exchange) flow(ctx context.Context, s *sender, run func(head []byte, gone <-chan struct{})) error {
 	h := x.Header()
 	h["Content-Type"] = []string{eventStream}
 	h["Cache-Control"] = []string{"no-store, no-transform"}
 	h["X-Accel-Buffering"] = []string{"no"} // nginx would collect events
 	if x.r.Method == http.MethodHead {
-		leave()
+		s.leave()
 		x.WriteHeader(http.StatusOK)
 		return nil
 	}
+	s.a, s.from = x.a, x.a.limits.limited(x.r)
 	control := http.NewResponseController(x)
 	conn, _, err := control.Hijack()
 	if errors.Is(err, http.ErrNotSupported) { // not a connection of HTTP/1.1
-		defer leave()
 		x.WriteHeader(http.StatusOK)
-		run(&flushed{x, control}, nil, ctx.Done())
+		s.to = &flushed{x, control}
+		run(nil, ctx.Done())
 		return nil
 	}
 	if err != nil {
-		leave()
+		s.leave()
 		return err
 	}
 	x.status, x.taken = http.StatusOK, true
@@ -269,16 +282,12 @@ func (x *exchange) flow(ctx context.Context, run func(to line, head []byte, gone
 	head.WriteString("HTTP/1.1 200 OK\r\nConnection: close\r\nDate: " + time.Now().UTC().Format(http.TimeFormat) + "\r\n")
 	_ = h.Write(&head) // a buffer takes everything
 	head.WriteString("\r\n")
+	_ = conn.SetDeadline(time.Time{})
+	s.to, s.conn = conn, conn
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(sendBuffer)
+		s.reach(tcp)
 	}
-	_ = conn.SetReadDeadline(time.Time{})
-	go func() {
-		defer x.a.streams.leave()
-		defer conn.Close()
-		defer leave()
-		run(conn, head.Bytes(), nil)
-	}()
+	go run(head.Bytes(), nil)
 	return nil
 }
 
@@ -306,66 +315,84 @@ func (f *flushed) Write(b []byte) (int, error) {
 type sender struct {
 	a     *API
 	to    line
-	until time.Time // when sending must be done
+	leave func()     // of what is watched
+	from  netip.Addr // for the count of streams
+	conn  io.Closer  // its own connection; nil: that is the HTTP server's
+
+	raw   syscall.RawConn // of conn, to send without waiting; nil: that is not possible
+	write func(fd uintptr) bool
+	left  []byte // of what write has to send
+	err   error
 }
 
-// stream is one viewer's of a show.
-type stream struct {
-	sender
-	viewer *live.Viewer
+// reach prepares a connection.
+func (s *sender) reach(tcp *net.TCPConn) {
+	_ = tcp.SetWriteBuffer(sendBuffer)
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return
+	}
+	if runtime.GOOS == "linux" {
+		const userTimeout = 18 // TCP_USER_TIMEOUT, of tcp(7)
+		_ = raw.Control(func(fd uintptr) {
+			_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, userTimeout, int(unheardMax.Milliseconds()))
+		})
+	}
+	s.raw, s.write = raw, s.some
 }
 
-// run sends until the viewer leaves, is too slow, or the server stops. gone,
-// if any, says that the viewer has left.
-func (st *stream) run(to line, head []byte, gone <-chan struct{}) {
-	st.to = to
-	beat := time.NewTimer(heartbeatEvery/2 + rand.N(heartbeatEvery/2))
-	defer beat.Stop()
-	err := st.send(st.heartbeat(st.greet(head)))
-	for err == nil {
-		frame, more := st.viewer.Next()
-		if frame != nil {
-			err = st.send(frame)
-			continue
-		}
-		select {
-		case <-more:
-		case <-beat.C:
-			beat.Reset(heartbeatEvery - heartbeatEvery/10 + rand.N(heartbeatEvery/10))
-			err = st.send(st.heartbeat(nil))
-		case <-gone:
-			err = net.ErrClosed
-		case <-st.a.closing:
-			err = st.close()
+// send sends within the time for it.
+func (s *sender) send(b []byte) (err error) {
+	if s.raw != nil {
+		b, err = s.try(b)
+	}
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	if err := s.to.SetWriteDeadline(time.Now().Add(s.a.sendMax)); err != nil {
+		return err
+	}
+	if _, err := s.to.Write(b); err != nil {
+		return err
+	}
+	return s.to.SetWriteDeadline(time.Time{})
+}
+
+// try sends without waiting and returns what is left.
+func (s *sender) try(b []byte) ([]byte, error) {
+	s.left, s.err = b, nil
+	if err := s.raw.Write(s.write); err != nil {
+		return b, err
+	}
+	b, s.left = s.left, nil
+	return b, s.err
+}
+
+// some is what try does with the connection. It says that it is done whatever
+// came of it: nobody is to wait.
+func (s *sender) some(fd uintptr) bool {
+	for len(s.left) > 0 {
+		n, err := syscall.Write(int(fd), s.left)
+		switch err {
+		case nil:
+			s.left = s.left[n:]
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return true
+		default:
+			s.err = err
+			return true
 		}
 	}
-	st.ended(err)
+	return true
 }
 
-func (st *stream) heartbeat(b []byte) []byte {
-	b = append(b, "event: heartbeat\ndata: {\"serverTime\":\""...)
-	b = st.viewer.Now().UTC().AppendFormat(b, time.RFC3339Nano)
-	return append(b, "\"}\n\n"...)
-}
-
-// send writes within the time for it. The deadline is moved on only now and
-// then: to move it costs as much as a small write.
-func (s *sender) send(b []byte) error {
-	if now := time.Now(); s.until.Sub(now) < s.a.sendMax*2/3 {
-		s.until = now.Add(s.a.sendMax)
-		if err := s.to.SetWriteDeadline(s.until); err != nil {
-			return err
-		}
-	}
-	_, err := s.to.Write(b)
-	return err
-}
-
-// greet is what a stream begins with: when to come back if it breaks.
-func (s *sender) greet(head []byte) []byte {
-	head = append(head, "retry: "...)
-	head = strconv.AppendInt(head, s.a.comeBack(), 10)
-	return append(head, '\n')
+// retry says when to come back if the stream breaks, which depends on how many
+// would.
+func (s *sender) retry(b []byte) []byte {
+	b = append(b, "retry: "...)
+	b = strconv.AppendInt(b, s.a.comeBack(), 10)
+	return append(b, '\n')
 }
 
 // errClosing ends a stream because the server stops.
@@ -374,12 +401,12 @@ var errClosing = errors.New("the server stops")
 // close tells the viewer when to come back, and returns errClosing.
 func (s *sender) close() error {
 	wait := strconv.FormatInt(s.a.comeBack(), 10)
-	_ = s.send([]byte("retry: " + wait + "\nevent: closing\ndata: {\"retryMs\":" + wait + "}\n\n"))
+	_ = s.send([]byte("retry: " + wait + "\nevent: closing\ndata: {\"retryMs\":" + wait + "}\n\n")) // it is the last
 	return errClosing
 }
 
-// ended counts a stream that has ended, and why.
-func (s *sender) ended(err error) {
+// finish is when a stream is over, and why.
+func (s *sender) finish(err error) {
 	why := "left"
 	switch {
 	case errors.Is(err, errClosing):
@@ -388,11 +415,105 @@ func (s *sender) ended(err error) {
 		why = "slow"
 	}
 	s.a.metrics.StreamsEnded.WithLabelValues(why).Inc()
+	s.leave()
+	if s.conn != nil {
+		s.conn.Close()
+		s.a.streams.leave(s.from)
+	}
+}
+
+// stream is one viewer's of a show. While it rests it has no goroutine, and
+// costs a socket; see [live.Viewer.Rest].
+type stream struct {
+	sender
+	viewer *live.Viewer
+}
+
+// run sends what there is, and then lets the stream rest. One that cannot rest
+// goes on until the viewer leaves, which gone may tell, or the server stops.
+func (st *stream) run(first []byte, gone <-chan struct{}) {
+	err := st.send(first)
+	var beat <-chan time.Time
+	for err == nil {
+		frame, more := st.viewer.Next()
+		switch {
+		case frame != nil:
+			err = st.send(frame)
+			continue
+		case st.raw != nil && st.viewer.Rest(st):
+			return // Hear goes on
+		case beat == nil:
+			beat = time.Tick(heartbeatEvery)
+		}
+		select {
+		case <-more:
+		case <-beat:
+			err = st.send(st.heartbeat(nil))
+		case <-gone:
+			err = net.ErrClosed
+		case <-st.a.closing:
+			err = st.close()
+		}
+	}
+	st.finish(err)
+}
+
+// Hear sends a frame, or a heartbeat, to a stream that rests. A viewer who does
+// not take all of it at once gets a goroutine to wait for them.
+func (st *stream) Hear(frame []byte) bool {
+	if frame == nil {
+		select {
+		case <-st.a.closing:
+			go st.run(nil, nil)
+			return false
+		default:
+			frame = st.heartbeat(nil)
+		}
+	}
+	left, err := st.try(frame)
+	if err != nil || len(left) > 0 {
+		go st.run(left, nil) // which finds the error again
+		return false
+	}
+	return true
+}
+
+// greet is what a stream begins with: when to come back if it breaks, the time,
+// and for who comes back whether the database is away. They may have been told
+// that it is, by another instance.
+func (st *stream) greet(head []byte, in *streamInput, view *live.View) []byte {
+	b := bytes.NewBuffer(st.heartbeat(head))
+	if in.after() != live.FromNowhere {
+		appendEvent(b, "stale", 0, StaleEvent{view.Stale})
+	}
+	return b.Bytes()
+}
+
+// heartbeat also says anew when to come back if the stream breaks.
+func (st *stream) heartbeat(b []byte) []byte {
+	b = append(st.retry(b), "event: heartbeat\ndata: {\"serverTime\":\""...)
+	b = st.viewer.Now().UTC().AppendFormat(b, time.RFC3339Nano)
+	return append(b, "\"}\n\n"...)
 }
 
 // comeBack is in how many milliseconds a viewer should come back, so that all
 // of them together come no faster than another server can take them.
 func (a *API) comeBack() int64 {
-	spread := time.Second + time.Duration(a.streams.open.Load())*time.Second/returnPer
+	all := max(a.streams.open.Load(), a.streams.last.Load())
+	spread := time.Second + time.Duration(all)*time.Second/returnPer
 	return (500*time.Millisecond + rand.N(spread)).Milliseconds()
+}
+
+// beat sends heartbeats to the streams that rest, until ctx ends.
+func (a *API) beat(ctx context.Context) {
+	tick := time.NewTicker(heartbeatEvery / heartbeatParts)
+	defer tick.Stop()
+	for part := uint32(0); ; part = (part + 1) % heartbeatParts {
+		select {
+		case <-tick.C:
+			a.maps.Beat(part, heartbeatParts)
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ type viewer struct {
 	resp    *http.Response
 	lines   *bufio.Scanner
 	lastID  string
-	skipped []event // heartbeats
+	skipped []event // heartbeats, and that the database is there
 }
 
 // serveStreams serves the door over a real connection, with its feeds at work.
@@ -116,7 +117,7 @@ func (v *viewer) raw() (e event, err error) {
 	return e, io.EOF
 }
 
-// next is the next event that is no heartbeat.
+// next is the next event that says something new.
 func (v *viewer) next() event {
 	v.t.Helper()
 	for {
@@ -124,7 +125,7 @@ func (v *viewer) next() event {
 		if err != nil {
 			v.t.Fatal(err)
 		}
-		if e.name != "heartbeat" {
+		if e.name != "heartbeat" && (e.name != "stale" || into[StaleEvent](v.t, e).Stale) {
 			return e
 		}
 		v.skipped = append(v.skipped, e)
@@ -192,14 +193,20 @@ func TestWatchingAShow(t *testing.T) {
 			if got := into[ChangesEvent](t, e); e.name != "changes" || got.After != first.Version || got.Version != c.Version || len(got.Seats) != 2 {
 				t.Errorf("%s: %+v", how, e)
 			}
+			// Elsewhere they may have been told that the database is away.
+			if len(back.skipped) != 2 || back.skipped[1].name != "stale" {
+				t.Errorf("it begins with %+v", back.skipped)
+			}
 			back.resp.Body.Close()
 		}
 	})
 	t.Run("Coming back from nowhere", func(t *testing.T) {
 		for _, id := range []string{"1000000", "seven", "-4", "99999999999999999999"} {
 			back := watchShow(t, server, show.ID, "Last-Event-ID: "+id)
-			if e := back.want("reset"); e.id != "" {
-				t.Errorf("%+v", e)
+			back.lastID = id
+			back.want("reset")
+			if back.lastID != "" { // if it were cut here, it would go on from nothing
+				t.Errorf("after a reset it would come back with %q", back.lastID)
 			}
 			if e := back.want("snapshot"); e.id != fmt.Sprint(c.Version) {
 				t.Errorf("%+v", e)
@@ -276,7 +283,7 @@ func TestStreamsAreCountedByThemselves(t *testing.T) {
 	t.Parallel()
 	s := fixture.Open(t)
 	show := fixture.Show(t, s, fixture.Options{})
-	d := newDoor(t, Options{Store: s, StreamsMax: 2, InFlightMax: 1})
+	d := newDoor(t, Options{Store: s, StreamsMax: 2, StreamsPerAddress: 3, InFlightMax: 1, Limit: LimitOptions{PerSecond: 1000}})
 	server := serveStreams(t, d)
 	one, two := watchShow(t, server, show.ID), watchShow(t, server, show.ID)
 	one.want("snapshot")
@@ -288,6 +295,11 @@ func TestStreamsAreCountedByThemselves(t *testing.T) {
 	if resp := ask(t, url+"/availability"); resp.StatusCode != http.StatusOK {
 		t.Errorf("an ordinary request beside them: %d", resp.StatusCode)
 	}
+	d.streams.mu.Lock()
+	if n := len(d.streams.from); n != 1 {
+		t.Errorf("streams from %d addresses", n)
+	}
+	d.streams.mu.Unlock()
 	// Who leaves makes room; that is seen when something is sent.
 	one.resp.Body.Close()
 	for i := 0; ask(t, url+"/stream").StatusCode != http.StatusOK; i = (i + 1) % 2 {
@@ -303,6 +315,29 @@ func placedOrNot(t *testing.T, s *store.Store, show fixture.Made) {
 	r := placed(t, s, show, 0, 0)
 	if _, _, err := s.ReleaseReservation(t.Context(), fixture.Staff, new(fixture.Key()), r.ID); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestNobodyTakesAllStreams(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{})
+	for _, exempt := range []bool{false, true} {
+		d := newDoor(t, Options{Store: s, StreamsMax: 10, StreamsPerAddress: 2, Limit: LimitOptions{PerSecond: 1000, TrustProxy: true, SkipLoopback: exempt}})
+		server := serveStreams(t, d)
+		url := server.URL + "/api/v1/shows/" + show.ID.String() + "/stream"
+		const one, other, local = "X-Forwarded-For: 203.0.113.7", "X-Forwarded-For: 203.0.113.8", "X-Forwarded-For: 127.0.0.1"
+		for _, at := range []string{one, one, other, local, local} {
+			if resp := ask(t, url, at); resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: %d", at, resp.StatusCode)
+			}
+		}
+		if resp := ask(t, url, one); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
+			t.Errorf("the third: %d %v", resp.StatusCode, resp.Header)
+		}
+		if resp := ask(t, url, local); (resp.StatusCode == http.StatusOK) != exempt {
+			t.Errorf("the third of who may be exempt: %d", resp.StatusCode)
+		}
 	}
 }
 
@@ -388,8 +423,8 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 func TestDrainSaysWhoWasCutOff(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t, Options{})
-	if !d.streams.enter() {
-		t.Fatal("there is room")
+	if err := d.streams.enter(netip.Addr{}); err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -422,4 +457,91 @@ func TestEventsOfAStreamAreDescribed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// While a show sells, viewers come and rest, and the server stops.
+func TestStreamsThatRestEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{})
+	d := newDoor(t, Options{Store: s})
+	server := serveStreams(t, d)
+	viewers := make([]*viewer, 50)
+	for i := range viewers {
+		viewers[i] = watchShow(t, server, show.ID)
+	}
+	defer meanwhile(func() { placedOrNot(t, s, show) })()
+	for _, v := range viewers {
+		v.want("snapshot")
+		v.want("changes")
+	}
+	d.close()
+	if err := d.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range viewers {
+		last := event{}
+		for e, err := v.raw(); err == nil; e, err = v.raw() {
+			last = e
+		}
+		if last.name != "closing" {
+			t.Errorf("the last that viewer %d is told is %+v", i, last)
+		}
+	}
+	if n := testutil.ToFloat64(d.metrics.Streams); n != 0 {
+		t.Errorf("%v streams are open", n)
+	}
+}
+
+// While streams end there are fewer and fewer of them. All the same, all of
+// them come back.
+func TestViewersComeBackApartFromAllWhoLeftWithThem(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t, Options{})
+	const viewers = 20_000
+	d.streams.open.Store(viewers)
+	d.close()
+	late := 0
+	for left := int64(viewers); left > 0; left-- {
+		d.streams.open.Store(left)
+		if d.comeBack() > 5000 {
+			late++
+		}
+	}
+	if late < viewers/3 {
+		t.Errorf("only %d of %d come back after five seconds", late, viewers)
+	}
+}
+
+// A stream that rests is told that it is alive, and when to come back.
+func TestHeartbeats(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{})
+	d := newDoor(t, Options{Store: s})
+	server := serveStreams(t, d)
+	v := watchShow(t, server, show.ID)
+	v.want("snapshot")
+	defer meanwhile(func() { d.maps.Beat(0, 1) })()
+	e, err := v.raw()
+	if beat := into[HeartbeatEvent](t, e); err != nil || e.name != "heartbeat" || e.retry < 500 || time.Since(beat.ServerTime).Abs() > time.Hour {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// meanwhile does something again and again, until it is told to stop.
+func meanwhile(do func()) (stop func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				do()
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
 }

@@ -67,7 +67,7 @@ type WaitlistEntry struct {
 	PartySize  int            `json:"partySize" doc:"How many places are waited for" example:"2"`
 	Categories []string       `json:"categories" doc:"Of which categories, the best first; empty: any" example:"[\"Stalls\"]"`
 	Position   int            `json:"position,omitempty" doc:"Among those who wait, from 1; missing when it does not wait" example:"3"`
-	Reason     string         `json:"reason,omitempty" enum:"sold_out,too_few_left,others_first,apart,not_on_sale,over_limit,customer_limit" doc:"While it waits: why it has no offer. sold_out: nothing of the wanted categories has become free since it joined. too_few_left: some places did, fewer than the party needs. others_first: enough did, and went to earlier entries. apart: enough are free, but not as seats alone or in one area. not_on_sale: sales rest. over_limit: the party is larger than the show allows by now. customer_limit: the customer has as many places as the show allows" example:"too_few_left"`
+	Reason     string         `json:"reason,omitempty" enum:"sold_out,too_few_left,others_first,apart,not_on_sale,over_limit,customer_limit" doc:"While it waits: why it has no offer. sold_out: nothing of the wanted categories was free, as of asOf. too_few_left: some places were, fewer than the party needs. others_first: enough were, and went to earlier entries. apart: enough are free, but not as seats alone or in one area. not_on_sale: sales rest. over_limit: the party is larger than the show allows by now. customer_limit: the customer has as many places as the show allows" example:"too_few_left"`
 	Available  int            `json:"available" doc:"Places of the wanted categories that were free when that was last so, before anybody was served" example:"1"`
 	AsOf       *time.Time     `json:"asOf,omitempty" doc:"When that was; missing when it does not wait" example:"2026-11-27T20:00:00.123456Z"`
 	Offer      *WaitlistOffer `json:"offer,omitempty" doc:"Its offer, also when that is over"`
@@ -101,7 +101,7 @@ func waitlistBody(v *store.WaitlistView) WaitlistEntry {
 type joinInput struct {
 	ShowID uuid.UUID `path:"showId" format:"uuid" doc:"The show" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d60"`
 	Body   struct {
-		PartySize  int      `json:"partySize" minimum:"1" maximum:"10000" doc:"How many places; at most the show's maxPlacesPerReservation" example:"2"`
+		PartySize  int      `json:"partySize" minimum:"1" maximum:"10000" doc:"How many places; at most the show's maxPlacesPerReservation, also when staff writes somebody down" example:"2"`
 		Categories []string `json:"categories,omitempty" minItems:"1" maxItems:"100" maxLength:"64" doc:"Of which categories, the best first; missing: any" example:"[\"Stalls\"]"`
 		Buyer      Buyer    `json:"buyer" doc:"Who waits: the offer is mailed there"`
 		CustomerID string   `json:"customerId,omitempty" minLength:"1" maxLength:"128" doc:"Who waits. Staff name anybody; a customer may name themselves" example:"customer-4711"`

@@ -93,8 +93,8 @@ type State struct {
 	// or to customers who join; and, when Offering, the earliest of each sort
 	// (party, categories) that wait, as many as could be served.
 	Waitlist map[uuid.UUID]*WaitlistEntry
-	// Offering: the waitlist goes first in this batch. All that is free is among
-	// Seats and Reservations.
+	// Offering: the waitlist goes first in this batch. All that is free of what
+	// anybody waits for, or who joins would, is among Seats and Reservations.
 	Offering   bool
 	Admissions map[int64]*Admission // named by passes; their last holds are among Reservations
 	Scans      map[uuid.UUID]*Scan  // named, and those that first admitted a ticket here that somebody checks in
@@ -264,19 +264,13 @@ func Decide(st State, cmds []Command) ([]Outcome, *Changes) {
 	if b.Receipts == nil {
 		b.Receipts = map[KeyID]Remembered{}
 	}
-	if b.Waitlist == nil {
-		b.Waitlist = map[uuid.UUID]*WaitlistEntry{}
-	}
 	b.freed = b.Offering
 	outcomes := make([]Outcome, len(cmds))
 	for i := range cmds {
 		outcomes[i] = b.run(&cmds[i])
 	}
-	switch {
-	case b.freed && b.Offering:
+	if b.freed && b.Offering {
 		b.serve()
-	case b.freed && b.Waiting > 0:
-		b.task(Task{Kind: TaskOffer}) // nobody could know before
 	}
 	b.collect()
 	return outcomes, &b.did

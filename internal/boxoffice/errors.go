@@ -193,7 +193,7 @@ type Facts struct {
 	MaxExpiresAt       *time.Time  `json:"maxExpiresAt,omitempty" doc:"The latest end this hold can have" example:"2026-11-27T20:30:00Z"`
 	Reason             string      `json:"reason,omitempty" doc:"Why the show is not on sale: draft, paused, cancelled, ended, before_sales, after_sales; with CONFLICT, why its waiting room cannot be joined: closed (places can be held without it), sold_out, full" example:"before_sales"`
 	SalesStartAt       *time.Time  `json:"salesStartAt,omitempty" doc:"When sales begin" example:"2026-12-01T10:00:00Z"`
-	Available          *int        `json:"available,omitempty" doc:"With PLACES_AVAILABLE: places of the wanted categories that are free" example:"3"`
+	Available          *int        `json:"available,omitempty" doc:"With PLACES_AVAILABLE: places of the wanted categories that are free; in a large hall, at least so many" example:"3"`
 	WaitlistEntryID    *uuid.UUID  `json:"waitlistEntryId,omitempty" doc:"The customer's entry of the waitlist" example:"0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d67"`
 	InUse              *int        `json:"inUse,omitempty" doc:"Units held and booked" example:"40"`
 	Seats              []SeatRef   `json:"seats,omitempty" doc:"Seats in use that would vanish"`

@@ -586,7 +586,6 @@ const (
 	TaskMail       TaskKind = "mail"        // tell the buyer
 	TaskCancelShow TaskKind = "cancel_show" // give everybody their money back
 	TaskEvent      TaskKind = "event"       // see to it that a gateway's webhook has its effect
-	TaskOffer      TaskKind = "offer"       // offer what is free to those who wait for it
 )
 
 // The kinds of mail.

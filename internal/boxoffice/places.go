@@ -27,14 +27,17 @@ type AreaWant struct {
 
 // checkCount refuses more places than a reservation of this show may have.
 func (b *batch) checkCount(places int) *Error {
-	limit := b.Terms.MaxPlacesPerReservation
 	if b.cmd.Actor.Staff {
-		limit = reservationSeatLimit
+		return atMost(reservationSeatLimit, places)
 	}
+	return atMost(b.Terms.MaxPlacesPerReservation, places)
+}
+
+func atMost(limit, places int) *Error {
 	if places <= limit {
 		return nil
 	}
-	e := Refuse(CodeTooManySeats, "At most %d places fit in one reservation of this show.", limit)
+	e := Refuse(CodeTooManySeats, "At most %d places fit in one reservation here.", limit)
 	e.Facts.Limit, e.Facts.Requested = new(limit), new(places)
 	return e
 }
@@ -264,8 +267,16 @@ func (b *batch) planAreas(t *taking, areas []AreaWant, back items) (short []Area
 
 // checkCustomer refuses more places than a customer may have in this show.
 func (b *batch) checkCustomer(customer string, taken, back int) *Error {
+	if b.cmd.Actor.Staff {
+		return nil
+	}
+	return b.limitCustomer(customer, taken, back)
+}
+
+// limitCustomer is checkCustomer, whoever gives the command.
+func (b *batch) limitCustomer(customer string, taken, back int) *Error {
 	limit, held := b.Terms.MaxPlacesPerCustomer, b.Places[customer]
-	if limit == 0 || b.cmd.Actor.Staff || taken <= back || held-back+taken <= limit {
+	if limit == 0 || taken <= back || held-back+taken <= limit {
 		return nil
 	}
 	e := Refuse(CodeCustomerLimit, "One customer may have %d places in this show.", limit)

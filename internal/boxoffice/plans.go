@@ -123,7 +123,11 @@ type PlanIndex struct {
 	byID    map[uuid.UUID]int32
 	byLabel map[string]int32
 	beside  func() []int32
+	offered func() map[string][]Run
 }
+
+// Run is a run of seat numbers, both ends included.
+type Run struct{ First, Last int32 }
 
 // Index builds the index of p, which must not change afterwards.
 func (p *Plan) Index() *PlanIndex {
@@ -137,7 +141,34 @@ func (p *Plan) Index() *PlanIndex {
 		x.byLabel[s.Label] = int32(i)
 	}
 	x.beside = sync.OnceValue(p.neighbours)
+	x.offered = sync.OnceValue(x.offers)
 	return x
+}
+
+// Offered are the seats of a category that anybody may be offered, as runs of
+// their numbers, the lowest first. A nil index has none.
+func (x *PlanIndex) Offered(category string) []Run {
+	if x == nil {
+		return nil
+	}
+	return x.offered()[category]
+}
+
+func (x *PlanIndex) offers() map[string][]Run {
+	runs := map[string][]Run{}
+	for no, at := range x.byNo {
+		if at == 0 || !x.Seats[at-1].offerable() {
+			continue
+		}
+		category := x.CategoryOf(&x.Seats[at-1])
+		list := runs[category]
+		if n := len(list); n > 0 && list[n-1].Last == int32(no)-1 {
+			list[n-1].Last++
+		} else {
+			runs[category] = append(list, Run{int32(no), int32(no)})
+		}
+	}
+	return runs
 }
 
 // Beside returns the position of the seat next to the one at a position, going

@@ -206,6 +206,12 @@ func (c *ChangeReservation) decide(b *batch) *Error {
 		if err := b.checkCount(r.Places() - removed + added); err != nil {
 			return err
 		}
+		// Nor does an offer outgrow its party: it may last far longer than a hold.
+		if e := b.Waitlist[r.WaitlistEntryID]; e != nil && !b.cmd.Actor.Staff {
+			if err := atMost(e.PartySize, r.Places()-removed+added); err != nil {
+				return err
+			}
+		}
 	}
 	if err := r.alive(b.Now); err != nil {
 		return err

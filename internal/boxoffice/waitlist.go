@@ -28,7 +28,7 @@ const (
 const (
 	OfferSecondsDefault = 900
 	OfferSecondsMax     = MaxHoldSecondsMax
-	WaitlistMax         = 50_000 // entries of a show that wait
+	WaitlistMax         = 100_000 // entries of a show that wait
 )
 
 // WaitlistEntry is a party that waits for places of a show.
@@ -98,7 +98,7 @@ type WaitlistReason string
 
 // The reasons.
 const (
-	WaitSoldOut       WaitlistReason = "sold_out"       // no place of the wanted categories has been free since it joined
+	WaitSoldOut       WaitlistReason = "sold_out"       // no place of the wanted categories was free when some last were, or none has been since it joined
 	WaitTooFew        WaitlistReason = "too_few_left"   // some were, but fewer than its party needs
 	WaitOthersFirst   WaitlistReason = "others_first"   // enough were, and went to entries before it
 	WaitApart         WaitlistReason = "apart"          // enough are, but some seats and some standing, or in several areas
@@ -156,7 +156,9 @@ func (c *JoinWaitlist) decide(b *batch) *Error {
 	if err := b.Terms.OnSale(b.Now); err != nil {
 		return err
 	}
-	if err := b.checkCount(c.PartySize); err != nil {
+	// Whoever writes the party down: the offer will be the customer's, and is held
+	// to what customers may have.
+	if err := atMost(b.Terms.MaxPlacesPerReservation, c.PartySize); err != nil {
 		return err
 	}
 	var lapsed *Reservation // an offer that is over, though nothing has tidied it up
@@ -172,7 +174,7 @@ func (c *JoinWaitlist) decide(b *batch) *Error {
 		refusal.Facts.WaitlistEntryID = new(e.ID)
 		return refusal
 	}
-	if err := b.checkCustomer(c.CustomerID, c.PartySize, 0); err != nil {
+	if err := b.limitCustomer(c.CustomerID, c.PartySize, 0); err != nil {
 		return err
 	}
 	v := b.vacant()
@@ -192,6 +194,9 @@ func (c *JoinWaitlist) decide(b *batch) *Error {
 		Status: WaitlistWaiting, JoinedAt: b.Now,
 	}
 	b.queue = append(b.waiting(), e) // the last of them
+	if b.Waitlist == nil {
+		b.Waitlist = map[uuid.UUID]*WaitlistEntry{}
+	}
 	b.Waitlist[e.ID] = e
 	b.changeEntry(e)
 	b.did.Waiters = append(b.did.Waiters, WaitlistBuyer{e.ID, e.CustomerID, c.Buyer})
@@ -209,9 +214,9 @@ func (c *JoinWaitlist) check(b *batch) *Error {
 	var bad []Violation
 	known := map[string]int{} // places
 	if p := b.Terms.Plan; p != nil {
-		for i := range p.Seats {
-			if s := &p.Seats[i]; s.offerable() {
-				known[p.CategoryOf(s)]++
+		for _, category := range p.Categories {
+			for _, r := range p.Offered(category.Name) {
+				known[category.Name] += int(r.Last-r.First) + 1
 			}
 		}
 	}
@@ -227,7 +232,7 @@ func (c *JoinWaitlist) check(b *batch) *Error {
 	for i, category := range c.Categories {
 		field := "categories[" + strconv.Itoa(i) + "]"
 		if _, ok := known[category]; !ok {
-			bad = append(bad, Violation{field, "the show has no category " + category})
+			bad = append(bad, Violation{field, "the show has no places to offer in category " + category})
 		} else if slices.Index(c.Categories, category) < i {
 			bad = append(bad, Violation{field, category + " is named more than once"})
 		}
@@ -261,7 +266,11 @@ func (c *LeaveWaitlist) decide(b *batch) *Error {
 		if r == nil {
 			return Refuse(CodeInternal, "the offer of the entry was not loaded")
 		}
-		if r.StatusAt(b.Now) == ReservationActive {
+		// One that is over is closed, too: a clock that goes back would bring it back
+		// to somebody who has left.
+		if r.Overdue(b.Now) {
+			b.close(r, ReservationExpired, ReasonExpired)
+		} else {
 			b.close(r, ReservationReleased, b.reason())
 		}
 	}
@@ -270,8 +279,9 @@ func (c *LeaveWaitlist) decide(b *batch) *Error {
 }
 
 // OfferWaitlist has the waitlist served, should places be free that it was not
-// asked about. Every batch that frees places does so by itself; this is for
-// what happened outside of them.
+// asked about. Every batch that frees places, or finds that time has freed some,
+// does so by itself; this is for shows that nobody does anything with, and for
+// what happened outside of the lanes.
 type OfferWaitlist struct{}
 
 func (*OfferWaitlist) decide(*batch) *Error { return nil }
@@ -398,6 +408,7 @@ type vacancies struct {
 	plan       *PlanIndex
 	categories []string           // of the show, in the order of the plan
 	seats      map[string][]int32 // free ones by category: positions in the plan, in order
+	free       []bool             // the same by position
 	areas      []area
 }
 
@@ -424,6 +435,7 @@ func (b *batch) vacant() *vacancies {
 		for _, c := range v.plan.Categories {
 			v.categories = append(v.categories, c.Name)
 		}
+		v.free = make([]bool, len(v.plan.Seats))
 	}
 	for _, row := range b.Seats {
 		i, known := v.plan.Position(row.No)
@@ -432,7 +444,7 @@ func (b *batch) vacant() *vacancies {
 		}
 		if s := &v.plan.Seats[i]; s.offerable() {
 			c := v.plan.CategoryOf(s)
-			v.seats[c] = append(v.seats[c], int32(i))
+			v.seats[c], v.free[i] = append(v.seats[c], int32(i)), true
 		}
 	}
 	for _, list := range v.seats {
@@ -483,6 +495,9 @@ func (v *vacancies) choose(party int, categories []string) *choice {
 	if categories == nil {
 		categories = v.categories
 	}
+	if v.count(categories) < party {
+		return nil // as for most of a long waitlist
+	}
 	for _, c := range categories {
 		if run := v.sideBySide(v.seats[c], party); run != nil {
 			return v.chosen(run)
@@ -512,21 +527,18 @@ func (v *vacancies) chosen(at []int32) *choice {
 	return c
 }
 
-// sideBySide finds as many free seats next to each other in one row.
-func (v *vacancies) sideBySide(free []int32, party int) []int32 {
-	if len(free) < party {
+// sideBySide finds as many free seats next to each other in one row, all of
+// the category whose free seats these are.
+func (v *vacancies) sideBySide(seats []int32, party int) []int32 {
+	if len(seats) < party {
 		return nil
 	}
-	is := make(map[int32]bool, len(free))
-	for _, i := range free {
-		is[i] = true
-	}
 	run := make([]int32, 0, party)
-	for _, first := range free {
+	for _, first := range seats {
 		run = append(run[:0], first)
 		for len(run) < party {
 			next := v.plan.Beside(run[len(run)-1])
-			if next < 0 || !is[next] {
+			if next < 0 || !v.free[next] || v.plan.Seats[next].Category != v.plan.Seats[first].Category {
 				break
 			}
 			run = append(run, next)
@@ -542,7 +554,8 @@ func (v *vacancies) sideBySide(free []int32, party int) []int32 {
 func (v *vacancies) take(c *choice) {
 	for _, i := range c.at {
 		name := v.plan.CategoryOf(&v.plan.Seats[i])
-		v.seats[name] = slices.DeleteFunc(v.seats[name], func(j int32) bool { return i == j })
+		at, _ := slices.BinarySearch(v.seats[name], i)
+		v.seats[name], v.free[i] = slices.Delete(v.seats[name], at, at+1), false
 	}
 	for _, w := range c.areas {
 		for i := range v.areas {

@@ -209,6 +209,44 @@ func TestWaitlist(t *testing.T) {
 			emil join w501 1       => ok w501 1 sold_out 0
 			staff cancel           => ok
 			entry w501 closed`,
+		"a party is held to what customers may have, whoever writes it down": soldOut + `
+			staff join w501 6      => TOO_MANY_SEATS limit=5 requested=6
+			staff amend perCustomer=4 => ok
+			staff join w501 5      => CUSTOMER_LIMIT_REACHED limit=4 held=0
+			staff join w501 4      => ok w501 1 sold_out 0`,
+		"an offer may change, and does not outgrow its party": soldOut + `
+			emil join w501 1       => ok w501 1 sold_out 0
+			staff cancel k1 1 2 override => ok r1 k1 cancelled
+			entry w501 offered A2 until 10m
+			emil change r501 +A1   => TOO_MANY_SEATS limit=1 requested=2
+			emil change r501 -A2 +A1 => ok r501: A1 until 10m for 100
+			staff change r501 +A2  => ok r501: A1 A2 until 10m for 200`,
+		"a sale that begins by itself begins with those who wait": soldOut + `
+			emil join w501 1       => ok w501 1 sold_out 0
+			staff amend sales=1h   => ok
+			staff cancel k1 1 override => ok r1 k1 confirmed
+			entry w501 waiting not_on_sale 0
+			at 1h
+			hans place r9 A1       => SEAT_ALREADY_RESERVED A1=held
+			entry w501 offered A1 until 1h10m`,
+		"places that time has freed are theirs, too, whatever else a buyer wants": soldOut + `
+			staff cancel k1 1 override => ok r1 k1 confirmed
+			hans place r9 A1 ttl=60 => ok r9: A1 until 1m for 100
+			emil join w501 2       => ok w501 1 sold_out 0
+			staff cancel k1 2 override => ok r1 k1 cancelled
+			entry w501 waiting too_few_left 1
+			at 1m                  # r9 is over, and nobody wants its seat
+			gert place r8 A2       => SEAT_ALREADY_RESERVED A2=held
+			entry w501 offered A1 A2 until 11m`,
+		"who leaves an offer that is over has let it lapse, and it passes on": soldOut + `
+			emil join w501 1       => ok w501 1 sold_out 0
+			fred join w502 1       => ok w502 2 sold_out 0
+			staff cancel k1 1 override => ok r1 k1 confirmed
+			at 10m
+			emil leave w501        => ok w501
+			hold r501 expired until 10m
+			entry w501 lapsed
+			entry w502 offered A1 until 20m`,
 		"the same key joins once": soldOut + `
 			emil join w501 1 key=a => ok w501 1 sold_out 0
 			emil join w501 1 key=a => again w501 1 sold_out 0

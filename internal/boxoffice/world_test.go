@@ -290,7 +290,7 @@ func (d *database) load(now time.Time, cmds []Command) State {
 	}
 	var named, bookings, scans []uuid.UUID
 	units, expire, all := map[int32]int{}, 0, false
-	frees, joins, entries := false, map[string]bool{}, map[uuid.UUID]bool{}
+	frees, redefines, joins, entries := false, false, map[string]bool{}, map[uuid.UUID]bool{}
 	late := func(reservation, booking uuid.UUID) {
 		named, bookings = append(named, reservation), append(bookings, booking)
 		r := d.reservations[reservation]
@@ -329,9 +329,8 @@ func (d *database) load(now time.Time, cmds []Command) State {
 		case *LeaveWaitlist:
 			entries[do.ID], frees = true, true
 		case *OfferWaitlist, *SetShowStatus:
-			frees = true
+			frees, redefines = true, true
 		case *ExpireReservations:
-			frees = true
 			expire = 1e9 // not only do.Limit, so that two in a batch find what two batches would
 		case *BeginPayment:
 			named = append(named, do.ReservationID)
@@ -339,7 +338,7 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			named = append(named, do.ReservationID)
 		case *SettlePayment:
 			late(do.ReservationID, do.BookingID)
-			frees = true
+			frees = frees || do.Status == PaymentFailed || do.Status == PaymentCancelled
 		case *RecordRefund:
 			late(do.ReservationID, do.BookingID)
 			frees = true
@@ -370,7 +369,7 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			units[do.AreaNo] += 1e9
 			frees = true
 		case *AmendShow:
-			frees = true
+			frees, redefines = true, true
 			all = all || do.Plan != nil
 		}
 	}
@@ -387,6 +386,12 @@ func (d *database) load(now time.Time, cmds []Command) State {
 			locked[no] = true
 		}
 	}
+	for _, e := range d.waitlist {
+		if e.Status == WaitlistWaiting {
+			st.Waiting++
+			expire = max(expire, 1) // is any hold over?
+		}
+	}
 	due := d.due(now, everything)
 	named = append(named, due[:min(len(due), expire)]...)
 	for no, wanted := range units {
@@ -397,13 +402,11 @@ func (d *database) load(now time.Time, cmds []Command) State {
 		})
 		named = append(named, due[:min(len(due), short)]...)
 	}
-	for _, e := range d.waitlist {
-		if e.Status == WaitlistWaiting {
-			st.Waiting++
-		}
-	}
 	overdue := func(id uuid.UUID) bool { r, ok := d.reservations[id]; return ok && r.Overdue(now) }
-	if len(joins) > 0 || st.Waiting > 0 && (frees || slices.ContainsFunc(named, overdue)) {
+	// The sale has begun by itself since anything was decided here.
+	n, s := len(d.log), d.terms.SalesStartAt
+	begun := s != nil && (n == 0 || d.log[n-1].At.Before(*s))
+	if (d.terms.OnSale(now) == nil || redefines) && (len(joins) > 0 || st.Waiting > 0 && (frees || begun || slices.ContainsFunc(named, overdue))) {
 		st.Offering = true
 		for no, row := range d.seats {
 			if row.State == 'a' && st.Seats[no] == nil {

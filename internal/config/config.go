@@ -71,12 +71,13 @@ type Config struct {
 	InFlightMax      int      `env:"IN_FLIGHT_MAX" default:"10000" min:"1" max:"1000000" help:"Requests worked on at once; one more is refused as OVERLOADED. Event streams do not count."`
 
 	StreamsMax int `env:"STREAMS_MAX" default:"50000" min:"1" max:"10000000" help:"Event streams open at once; one more is refused as OVERLOADED. Each needs a file handle."`
+	StreamsPerAddress int `env:"STREAMS_PER_ADDRESS" default:"5000" min:"1" max:"10000000" help:"Event streams open at once from one address, or one IPv6 network; one more is refused as RATE_LIMITED. Where RATE_LIMIT does not count, this does not either."`
 
 	LogLevel  string `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" help:"Least important log lines to write. Each request is a line of level info."`
 	LogFormat string `env:"LOG_FORMAT" default:"json" oneof:"json,text" help:"Form of the log lines."`
 
 	Lanes        int           `env:"LANES" default:"0" min:"0" max:"64" help:"Transactions that change shows at the same time, each on a connection of its own. 0: as many as the process has cores, from 2 to 8."`
-	LaneBatchMax int           `env:"LANE_BATCH_MAX" default:"256" min:"1" max:"4096" help:"Commands in one transaction of a lane."`
+	LaneBatchMax int           `env:"LANE_BATCH_MAX" default:"256" min:"1" max:"4096" help:"Commands in one transaction of a lane; one of many seats counts as several."`
 	LaneQueueMax int           `env:"LANE_QUEUE_MAX" default:"4096" min:"1" max:"1000000" help:"Commands waiting in one lane; one more is refused as OVERLOADED."`
 	LaneTimeout  time.Duration `env:"LANE_TIMEOUT" default:"2s" min:"50ms" max:"5s" help:"How long a command may wait in queue and for the show's lock before it is refused as LOCK_TIMEOUT."`
 	Waiters      int           `env:"WAITERS" default:"4" min:"1" max:"64" help:"Connections for shows whose lock is held elsewhere; such shows take turns on them."`

@@ -120,6 +120,7 @@ func New(cfg Config) (*Jobs, error) {
 	river.AddWorker(workers, &purge[PurgeIdempotencyKeysArgs]{batch: cfg.Store.PurgeIdempotencyKeys})
 	river.AddWorker(workers, &purge[PurgeSessionsArgs]{batch: cfg.Store.PurgeSessions})
 	river.AddWorker(workers, &purge[PurgeQueueEntriesArgs]{batch: cfg.Store.PurgeQueueEntries})
+	river.AddWorker(workers, &purge[PurgeWaitlistBuyersArgs]{batch: cfg.Store.PurgeWaitlistBuyers})
 
 	river.AddWorker(workers, &purge[PurgePaymentEventsArgs]{batch: cfg.Store.PurgePaymentEvents})
 	river.AddWorker(workers, &settlePayments{checkout: cfg.Checkout, turns: newTurns(cfg.Workers)})
@@ -128,7 +129,6 @@ func New(cfg Config) (*Jobs, error) {
 	river.AddWorker(workers, &applyPaymentEvent{checkout: cfg.Checkout})
 	river.AddWorker(workers, &cancelShow{checkout: cfg.Checkout})
 	river.AddWorker(workers, &remindBuyers{store: cfg.Store, mails: cfg.Post != nil})
-	river.AddWorker(workers, &offerWaitlist{store: cfg.Store})
 	river.AddWorker(workers, &sweepWaitlists{store: cfg.Store})
 	river.AddWorker(workers, &sendMail{post: cfg.Post, metrics: cfg.Metrics})
 
@@ -146,6 +146,7 @@ func New(cfg Config) (*Jobs, error) {
 			every(purgeEvery, PurgeIdempotencyKeysArgs{}),
 			every(purgeEvery, PurgeSessionsArgs{}),
 			every(purgeEvery, PurgeQueueEntriesArgs{}),
+			every(purgeEvery, PurgeWaitlistBuyersArgs{}),
 			every(purgeEvery, PurgePaymentEventsArgs{}),
 			every(sweepEvery, SweepPaymentsArgs{}),
 			every(remindEvery, RemindBuyersArgs{}),

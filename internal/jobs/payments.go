@@ -57,12 +57,14 @@ func jobOf(t store.Task) river.InsertManyParams {
 	case boxoffice.TaskEvent:
 		at = time.Now().Add(eventRetries[0])
 		return payments(ApplyPaymentEventArgs{t.Gateway, t.Event}, len(eventRetries))
-	case boxoffice.TaskOffer:
-		return river.InsertManyParams{Args: OfferWaitlistArgs{t.ShowID}, InsertOpts: &river.InsertOpts{Queue: queueExpiry, ScheduledAt: at, MaxAttempts: 5}}
 	case boxoffice.TaskMail:
+		priority := 2
+		if t.Mail == boxoffice.MailOffer {
+			priority = 1 // its reader has minutes, and ten thousand confirmations may be before it
+		}
 		return river.InsertManyParams{
 			Args:       SendMailArgs{t.Mail, t.BookingID, t.RefundID, t.N, t.Tickets, t.WaitlistEntryID},
-			InsertOpts: &river.InsertOpts{Queue: queueMail, ScheduledAt: at, MaxAttempts: mailAttempts},
+			InsertOpts: &river.InsertOpts{Queue: queueMail, ScheduledAt: at, MaxAttempts: mailAttempts, Priority: priority},
 		}
 	}
 	panic(fmt.Sprintf("jobs: there is no job for the task %q", t.Kind))

@@ -6,36 +6,25 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/riverqueue/river"
 
 	"github.com/rowlock/rowlock/internal/store"
 )
 
 // The batch that frees places offers them to those who wait, in its own
-// transaction. These jobs are for what it could not know of: a sale that
-// begins by itself, a row that somebody had locked.
+// transaction. This job is for shows that nobody does anything with: a sale
+// that begins by itself, a hold whose own job did not come; and for a row that
+// somebody had locked.
 const (
 	waitlistEvery    = time.Minute
 	waitlistShowsMax = 1000
 )
 
-// OfferWaitlistArgs ask to serve the waitlist of a show.
-type OfferWaitlistArgs struct {
-	ShowID uuid.UUID `json:"showId"`
-}
+// PurgeWaitlistBuyersArgs ask to forget who waited for shows that are long over.
+type PurgeWaitlistBuyersArgs struct{}
 
 // Kind implements [river.JobArgs].
-func (OfferWaitlistArgs) Kind() string { return "waitlist_offer" }
-
-type offerWaitlist struct {
-	river.WorkerDefaults[OfferWaitlistArgs]
-	store *store.Store
-}
-
-func (w *offerWaitlist) Work(ctx context.Context, job *river.Job[OfferWaitlistArgs]) error {
-	return w.store.OfferWaitlist(ctx, job.Args.ShowID)
-}
+func (PurgeWaitlistBuyersArgs) Kind() string { return "waitlist_purge" }
 
 // SweepWaitlistsArgs ask to serve the waitlists of shows where something is
 // free.

@@ -1,13 +1,10 @@
 package jobs
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
@@ -52,23 +49,14 @@ func TestTheSweepServesWaitlists(t *testing.T) {
 	}
 }
 
-func TestATaskHasAWaitlistServed(t *testing.T) {
+func TestOffersAreMailedBeforeAnythingElse(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	show, entry := h.soldOut()
-	h.overdue(show, time.Second) // the sweep of holds leaves that to its job
-	scheduler, err := NewScheduler(slog.New(slog.DiscardHandler), true)
-	if err != nil {
-		t.Fatal(err)
+	priority := func(mail string) int {
+		return jobOf(store.Task{Task: boxoffice.Task{Kind: boxoffice.TaskMail, Mail: mail}}).InsertOpts.Priority
 	}
-	if err := pgx.BeginFunc(h.ctx, h.super, func(tx pgx.Tx) error {
-		return scheduler.Schedule(h.ctx, tx, nil, []store.Task{{ShowID: show, Task: boxoffice.Task{Kind: boxoffice.TaskOffer}}})
-	}); err != nil {
-		t.Fatal(err)
-	}
-	_, events, start := h.jobs(Config{})
-	start()
-	if e := h.next(events, OfferWaitlistArgs{}.Kind()); e.Kind != river.EventKindJobCompleted || h.entry(entry.ID) != boxoffice.WaitlistOffered {
-		t.Errorf("%s, the entry is %s", e.Kind, h.entry(entry.ID))
+	for _, other := range []string{boxoffice.MailConfirmation, boxoffice.MailExpiry, boxoffice.MailCancellation, boxoffice.MailRefund, boxoffice.MailReminder} {
+		if priority(boxoffice.MailOffer) >= priority(other) {
+			t.Errorf("an offer waits behind mails of the kind %s", other)
+		}
 	}
 }

@@ -37,7 +37,7 @@ import (
 // Config bounds the lanes. Zero values take the defaults.
 type Config struct {
 	Lanes      int           // lanes, each with a connection; default: see [Cores]
-	BatchMax   int           // commands in a batch; default 256
+	BatchMax   int           // commands in a batch, or what they weigh; default 256
 	QueueMax   int           // commands waiting in front of one lane or one busy show, and busy shows; default 4096
 	WaitersMax int           // busy shows waited for at once, each with a connection; more take turns; default 4
 	Timeout    time.Duration // how long a command may wait for its show, queue and lock; default 2 s, at most 5 s
@@ -64,6 +64,20 @@ type Worker[C, R any] interface {
 
 // Open makes a worker: for a lane, or, when waiting, for a waiter.
 type Open[C, R any] func(waiting bool) Worker[C, R]
+
+// Heavy is a command that takes as long as several common ones. Batches with it
+// are smaller, or those behind would run out of time.
+type Heavy interface {
+	// Weight is how many common commands this one is worth, at least one.
+	Weight() int
+}
+
+func weigh[C any](command C) int {
+	if heavy, ok := any(command).(Heavy); ok {
+		return heavy.Weight()
+	}
+	return 1
+}
 
 // missesMax is how often a call is handed back before it moves to a waiter.
 const missesMax = 8
@@ -320,14 +334,19 @@ func (s *Set[C, R]) lane(ctx context.Context, i int) {
 			}
 			batch = append(batch, first)
 		}
+		weight := 0
+		for _, c := range batch {
+			weight += weigh(c.Command)
+		}
 	fill:
-		for len(batch) < s.cfg.BatchMax {
+		for weight < s.cfg.BatchMax {
 			select {
 			case c, ok := <-queue:
 				if !ok {
 					break fill
 				}
 				batch = append(batch, c)
+				weight += weigh(c.Command)
 			default:
 				break fill
 			}
@@ -406,7 +425,10 @@ func (s *Set[C, R]) turn(ctx context.Context, show uuid.UUID, w *waiter[C, R]) b
 	s.turns <- struct{}{}
 	defer func() { <-s.turns }()
 	s.mu.Lock()
-	n := min(len(w.calls), s.cfg.BatchMax)
+	n := 0
+	for weight := 0; n < len(w.calls) && weight < s.cfg.BatchMax; n++ {
+		weight += weigh(w.calls[n].Command)
+	}
 	if n == 0 {
 		delete(s.waiters, show)
 		s.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,7 +16,17 @@ import (
 	"github.com/rowlock/rowlock/internal/lanes"
 )
 
-type call = lanes.Call[string, string]
+// command is a name; some are heavy.
+type command string
+
+func (c command) Weight() int {
+	if strings.HasPrefix(string(c), "heavy") {
+		return 2
+	}
+	return 1
+}
+
+type call = lanes.Call[command, string]
 
 // worker is a database for tests: it writes down its batches, and shows can be
 // locked in it from outside.
@@ -35,7 +46,7 @@ func (w *worker) worked() [][]string {
 	return slices.Clone(w.batches)
 }
 
-func (w *worker) open(waiting bool) lanes.Worker[string, string] {
+func (w *worker) open(waiting bool) lanes.Worker[command, string] {
 	return &worker{waiting: waiting, shared: w}
 }
 
@@ -69,9 +80,9 @@ func (w *worker) Work(_ context.Context, batch []*call) (busy []*call) {
 				}
 			}
 		}
-		names = append(names, c.Command)
+		names = append(names, string(c.Command))
 		if c.Command != "forgotten" {
-			c.Answer("did "+c.Command, nil)
+			c.Answer("did "+string(c.Command), nil)
 		}
 	}
 	s.mu.Lock()
@@ -81,7 +92,7 @@ func (w *worker) Work(_ context.Context, batch []*call) (busy []*call) {
 }
 
 // bubble runs a test with a set of lanes on a fake clock.
-func bubble(t *testing.T, cfg lanes.Config, w *worker, test func(t *testing.T, s *lanes.Set[string, string], stop func())) {
+func bubble(t *testing.T, cfg lanes.Config, w *worker, test func(t *testing.T, s *lanes.Set[command, string], stop func())) {
 	synctest.Test(t, func(t *testing.T) {
 		for show := range w.locked {
 			w.locked[show] = make(chan struct{}) // made in the bubble, or its clock would not wait for it
@@ -120,7 +131,7 @@ func outcome(err error) string {
 
 func TestLanesWorkOneCommandAtOnce(t *testing.T) {
 	t.Parallel()
-	bubble(t, lanes.Config{}, &worker{}, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	bubble(t, lanes.Config{}, &worker{}, func(t *testing.T, s *lanes.Set[command, string], _ func()) {
 		start := time.Now()
 		got, err := s.Do(t.Context(), uuid.New(), "a")
 		if got != "did a" || err != nil || time.Since(start) != 0 {
@@ -132,12 +143,12 @@ func TestLanesWorkOneCommandAtOnce(t *testing.T) {
 func TestLanesTakeWhatQueuedMeanwhileAsTheNextBatch(t *testing.T) {
 	t.Parallel()
 	w := &worker{slow: time.Second}
-	bubble(t, lanes.Config{Lanes: 1, BatchMax: 3, Timeout: 5 * time.Second}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	bubble(t, lanes.Config{Lanes: 1, BatchMax: 3, Timeout: 5 * time.Second}, w, func(t *testing.T, s *lanes.Set[command, string], _ func()) {
 		show := uuid.New()
 		var group sync.WaitGroup
 		for i := range 6 {
 			group.Go(func() {
-				if _, err := s.Do(t.Context(), show, fmt.Sprint(i)); err != nil {
+				if _, err := s.Do(t.Context(), show, command(fmt.Sprint(i))); err != nil {
 					t.Error(err)
 				}
 			})
@@ -151,14 +162,36 @@ func TestLanesTakeWhatQueuedMeanwhileAsTheNextBatch(t *testing.T) {
 	})
 }
 
+func TestABatchOfHeavyCommandsIsSmaller(t *testing.T) {
+	t.Parallel()
+	w := &worker{slow: time.Second}
+	bubble(t, lanes.Config{Lanes: 1, BatchMax: 4, Timeout: 5 * time.Second}, w, func(t *testing.T, s *lanes.Set[command, string], _ func()) {
+		show := uuid.New()
+		var group sync.WaitGroup
+		for _, name := range []command{"first", "heavy 1", "light", "heavy 2", "heavy 3", "last"} {
+			group.Go(func() {
+				if _, err := s.Do(t.Context(), show, name); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		group.Wait()
+		want := [][]string{{"first"}, {"heavy 1", "light", "heavy 2"}, {"heavy 3", "last"}}
+		if !slices.EqualFunc(w.worked(), want, slices.Equal) {
+			t.Fatal(w.worked())
+		}
+	})
+}
+
 func TestLanesRefuseWhenTheQueueIsFull(t *testing.T) {
 	t.Parallel()
 	w := &worker{slow: time.Second}
-	bubble(t, lanes.Config{Lanes: 1, QueueMax: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	bubble(t, lanes.Config{Lanes: 1, QueueMax: 1}, w, func(t *testing.T, s *lanes.Set[command, string], _ func()) {
 		show := uuid.New()
 		var group sync.WaitGroup
 		for i := range 2 { // one is worked, one waits
-			group.Go(func() { s.Do(t.Context(), show, fmt.Sprint(i)) })
+			group.Go(func() { s.Do(t.Context(), show, command(fmt.Sprint(i))) })
 			synctest.Wait()
 		}
 		start := time.Now()
@@ -173,13 +206,13 @@ func TestLanesMoveABusyShowToItsWaiterAndGoOnWithTheOthers(t *testing.T) {
 	t.Parallel()
 	busy, free := uuid.New(), uuid.New()
 	w := &worker{locked: map[uuid.UUID]chan struct{}{busy: nil}}
-	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[string, string], stop func()) {
+	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[command, string], stop func()) {
 		var group sync.WaitGroup
 		var answers []string
 		var mu sync.Mutex
 		for i := range 3 {
 			group.Go(func() {
-				got, err := s.Do(t.Context(), busy, fmt.Sprint("busy ", i))
+				got, err := s.Do(t.Context(), busy, command(fmt.Sprint("busy ", i)))
 				mu.Lock()
 				defer mu.Unlock()
 				answers = append(answers, fmt.Sprintln(got, err))
@@ -210,7 +243,7 @@ func TestLanesGiveUpOnAShowThatStaysLocked(t *testing.T) {
 	t.Parallel()
 	busy := uuid.New()
 	w := &worker{locked: map[uuid.UUID]chan struct{}{busy: nil}}
-	bubble(t, lanes.Config{Lanes: 1, Timeout: 2 * time.Second}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	bubble(t, lanes.Config{Lanes: 1, Timeout: 2 * time.Second}, w, func(t *testing.T, s *lanes.Set[command, string], _ func()) {
 		start := time.Now()
 		_, err := s.Do(t.Context(), busy, "a")
 		if code(err) != boxoffice.CodeLockTimeout || time.Since(start) > 3*time.Second {
@@ -223,12 +256,12 @@ func TestLanesTakeTurnsWhereMoreShowsAreBusyThanCanBeWaitedFor(t *testing.T) {
 	t.Parallel()
 	first, second, third := uuid.New(), uuid.New(), uuid.New()
 	w := &worker{locked: map[uuid.UUID]chan struct{}{first: nil, second: nil, third: nil}}
-	bubble(t, lanes.Config{Lanes: 1, WaitersMax: 1, Timeout: 2 * time.Second}, w, func(t *testing.T, s *lanes.Set[string, string], stop func()) {
+	bubble(t, lanes.Config{Lanes: 1, WaitersMax: 1, Timeout: 2 * time.Second}, w, func(t *testing.T, s *lanes.Set[command, string], stop func()) {
 		var group sync.WaitGroup
 		do := func(show uuid.UUID, cmd string, want boxoffice.Code) {
 			group.Go(func() {
 				start := time.Now()
-				if _, err := s.Do(t.Context(), show, cmd); code(err) != want || time.Since(start) > 2*time.Second {
+				if _, err := s.Do(t.Context(), show, command(cmd)); code(err) != want || time.Since(start) > 2*time.Second {
 					t.Error(cmd, err, time.Since(start))
 				}
 			})
@@ -252,7 +285,7 @@ func TestLanesDoNotSayThatNothingWasDoneWhenThatIsUnknown(t *testing.T) {
 	t.Parallel()
 	show := uuid.New()
 	w := &worker{locked: map[uuid.UUID]chan struct{}{show: nil}}
-	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[command, string], _ func()) {
 		if _, err := s.Do(t.Context(), show, "sent"); code(err) != boxoffice.CodeUnavailable || outcome(err) != "unknown" {
 			t.Fatal(err)
 		}
@@ -262,7 +295,7 @@ func TestLanesDoNotSayThatNothingWasDoneWhenThatIsUnknown(t *testing.T) {
 func TestLanesDropACallerWhoWentAwayBeforeTheBatchBegan(t *testing.T) {
 	t.Parallel()
 	w := &worker{slow: time.Second}
-	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	bubble(t, lanes.Config{Lanes: 1}, w, func(t *testing.T, s *lanes.Set[command, string], _ func()) {
 		show := uuid.New()
 		var group sync.WaitGroup
 		group.Go(func() { s.Do(t.Context(), show, "first") })
@@ -285,7 +318,7 @@ func TestLanesDropACallerWhoWentAwayBeforeTheBatchBegan(t *testing.T) {
 
 func TestLanesSayUnknownWhenTheCallerLeavesAWorkedCommand(t *testing.T) {
 	t.Parallel()
-	bubble(t, lanes.Config{Lanes: 1}, &worker{slow: time.Second}, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	bubble(t, lanes.Config{Lanes: 1}, &worker{slow: time.Second}, func(t *testing.T, s *lanes.Set[command, string], _ func()) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		if _, err := s.Do(ctx, uuid.New(), "a"); code(err) != boxoffice.CodeUnavailable || outcome(err) != "unknown" {
@@ -296,7 +329,7 @@ func TestLanesSayUnknownWhenTheCallerLeavesAWorkedCommand(t *testing.T) {
 
 func TestLanesAnswerACallThatTheWorkerForgot(t *testing.T) {
 	t.Parallel()
-	bubble(t, lanes.Config{}, &worker{}, func(t *testing.T, s *lanes.Set[string, string], _ func()) {
+	bubble(t, lanes.Config{}, &worker{}, func(t *testing.T, s *lanes.Set[command, string], _ func()) {
 		if _, err := s.Do(t.Context(), uuid.New(), "forgotten"); code(err) != boxoffice.CodeInternal {
 			t.Fatal(err)
 		}
@@ -306,12 +339,12 @@ func TestLanesAnswerACallThatTheWorkerForgot(t *testing.T) {
 func TestLanesFinishWhatQueuedWhenTheyStop(t *testing.T) {
 	t.Parallel()
 	w := &worker{slow: time.Second}
-	bubble(t, lanes.Config{Lanes: 1, BatchMax: 1, Timeout: 5 * time.Second}, w, func(t *testing.T, s *lanes.Set[string, string], stop func()) {
+	bubble(t, lanes.Config{Lanes: 1, BatchMax: 1, Timeout: 5 * time.Second}, w, func(t *testing.T, s *lanes.Set[command, string], stop func()) {
 		show := uuid.New()
 		var group sync.WaitGroup
 		for i := range 3 {
 			group.Go(func() {
-				if _, err := s.Do(t.Context(), show, fmt.Sprint(i)); err != nil {
+				if _, err := s.Do(t.Context(), show, command(fmt.Sprint(i))); err != nil {
 					t.Error(err)
 				}
 			})
@@ -335,7 +368,7 @@ func TestLanesTryABusyShowAgainBeforeItMovesToAWaiter(t *testing.T) {
 	show := uuid.New()
 	w := &worker{locked: map[uuid.UUID]chan struct{}{show: nil}, slow: time.Millisecond}
 	observed := &batches{}
-	bubble(t, lanes.Config{Lanes: 1, Observer: observed}, w, func(t *testing.T, s *lanes.Set[string, string], stop func()) {
+	bubble(t, lanes.Config{Lanes: 1, Observer: observed}, w, func(t *testing.T, s *lanes.Set[command, string], stop func()) {
 		go func() {
 			time.Sleep(3500 * time.Microsecond)
 			close(w.locked[show])

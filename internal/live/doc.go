@@ -36,5 +36,8 @@
 // is what makes a restart, or another instance, no event for anybody. Viewers
 // are never waited for: who is too far behind is told everything anew.
 //
+// A viewer who has been told everything can rest ([Viewer.Rest]): then a few
+// goroutines tell all of them, and it costs none of its own.
+//
 // The package knows nothing of Postgres; a [Loader] does.
 package live

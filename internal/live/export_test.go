@@ -3,6 +3,9 @@ package live
 // Limit bounds what is kept.
 func (ms *Maps) Limit(shows, places int) { ms.showsMax, ms.placesMax = shows, places }
 
+// WatchAtMost bounds how many places the shows have that are watched.
+func (ms *Maps) WatchAtMost(places int) { ms.watchedMax = places }
+
 // FollowAtMost bounds how much of the log is read at once.
 func (ms *Maps) FollowAtMost(changes int) { ms.changesMax = changes }
 
@@ -10,10 +13,10 @@ func (ms *Maps) FollowAtMost(changes int) { ms.changesMax = changes }
 func (ms *Maps) Kept() (shows, places int) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	if ms.recent.Len() != len(ms.shows) {
+	if ms.recent.Len()+len(ms.feeds) != len(ms.shows) {
 		panic("the list and the map of shows differ")
 	}
-	return len(ms.shows), ms.places
+	return len(ms.shows), ms.places + ms.watched
 }
 
 // KeepFrames bounds how many frames are kept for viewers who are behind.

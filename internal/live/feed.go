@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"sort"
 	"sync"
@@ -14,18 +16,17 @@ import (
 
 // Limits of what is watched.
 const (
-	framesMax  = 512                   // kept of a show, for viewers who are behind or come back
-	bytesMax   = 1 << 20               // of them all
-	resumesMax = 64                    // answers kept for viewers who come back with a version that no frame ends at
-	resumeAge  = 5 * time.Second       // of such an answer
-	paceMin    = 50 * time.Millisecond // between two frames of a show
-	paceViewer = 15 * time.Microsecond // what each viewer adds to it: about what a frame costs
-	paceMax    = 500 * time.Millisecond
-	paceLook   = 5 * time.Millisecond  // how often it is seen whether viewers have taken the last frame
-	pollEvery  = time.Second           // for changes that nobody told of
-	pollPause  = 25 * time.Millisecond // after one, however many tell
-	lookEvery  = time.Minute           // at a show that nothing moves, to see that the clocks agree
-	lookSoon   = 5 * time.Millisecond  // when a hold should have ended, and has not quite
+	framesMax  = 512                    // kept of a show, for viewers who are behind or come back
+	bytesMax   = 1 << 20                // of them all
+	resumesMax = 64                     // answers kept for viewers who come back with a version that no frame ends at
+	resumeAge  = 5 * time.Second        // of such an answer
+	paceMin    = 50 * time.Millisecond  // from one frame of a show to the next
+	paceMax    = 250 * time.Millisecond // after one has been sent to all
+	sendMany   = 256                    // viewers, whom one goroutine sends to before others have their turn
+	pollEvery  = time.Second            // for changes that nobody told of
+	pollPause  = 25 * time.Millisecond  // after one, however many tell
+	lookEvery  = time.Hour              // at a show that nothing moves
+	lookSoon   = 5 * time.Millisecond   // when a hold should have ended, and has not quite
 )
 
 // Where a viewer comes from, beside a version.
@@ -139,18 +140,22 @@ type feed struct {
 	wake    chan struct{} // the show may have changed
 	ended   chan struct{} // the last viewer has left
 
+	let     bool          // a viewer has been let in; under Maps.mu
+
 	mu       sync.Mutex
 	view     *View // what the viewers know
 	latest   *View // what the last check found
 	logged   touched
 	clock    clock
-	checking bool // a check of the feed's own is out
-	told     time.Time
+	checking bool      // a check of the feed's own is out
+	told     time.Time // when the last frame was made
+	took     time.Duration // to send the last one to all who rest
 	frames   []frame
 	first    int64 // how many frames were before those that are kept
+	sent     int64 // up to which frame those who rest have been told
 	bytes    int
-	taken    int           // viewers who have the last frame
 	more     chan struct{} // closed when there is another frame
+	resting  []*Viewer
 	resumes  map[int64]*resume
 }
 
@@ -205,7 +210,7 @@ func (f *feed) run(ms *Maps) {
 		case <-f.ended:
 			return
 		}
-		for wait := f.pause(ms); wait > 0; wait = f.pause(ms) {
+		if wait := f.pause(); wait > 0 {
 			select {
 			case <-time.After(wait):
 			case <-f.ended:
@@ -214,46 +219,80 @@ func (f *feed) run(ms *Maps) {
 		}
 		c := f.show.join(ms)
 		<-c.done
-		timer.Reset(f.tell(ms, c.err))
+		f.tell(ms, c.err)
+		f.send(ms)
+		timer.Reset(f.next(c.err))
 	}
 }
 
-// pause is how long the feed waits before it looks again; 0: no longer. The
-// first change after a silence is told at once; of a storm of them viewers get
-// as many frames as they can be sent: most of them have taken one when the next
-// is made. So a machine with too much to do makes fewer frames, and does not
-// fall behind.
-func (f *feed) pause(ms *Maps) time.Duration {
-	ms.mu.Lock()
-	viewers := f.viewers
-	ms.mu.Unlock()
+// pause is how long the feed waits before it looks again. The first change
+// after a silence is told at once; of a storm of them viewers get as many
+// frames as they can be sent, and a third of the time nobody sends. So a machine
+// with too much to do makes fewer frames, and does not fall behind.
+func (f *feed) pause() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checking = true
-	since := time.Since(f.told)
-	if least := min(paceMin+time.Duration(viewers)*paceViewer, paceMax); since < least {
-		return least - since
-	}
-	if since < paceMax && len(f.frames) > 0 && f.taken < viewers*9/10 {
-		return paceLook
-	}
-	return 0
+	return max(paceMin, f.took+min(f.took/2, paceMax)) - time.Since(f.told)
 }
 
-// tell publishes what is new, unless it could not be learnt, and says when to
-// look again.
-func (f *feed) tell(ms *Maps, failed error) time.Duration {
+// tell publishes what is new, unless it could not be learnt.
+func (f *feed) tell(ms *Maps, failed error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.checking = false
-	if failed != nil {
-		return pollEvery
+	// Nothing has been found when whoever began the feed left before that.
+	if failed == nil && f.latest != nil {
+		f.publish(ms)
 	}
-	f.publish(ms)
-	if f.view.until.IsZero() {
+}
+
+// next is when to look again by oneself.
+func (f *feed) next(failed error) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case failed != nil || f.view == nil:
+		return pollEvery
+	case f.view.until.IsZero():
 		return lookEvery
 	}
 	return min(max(f.view.until.Sub(f.clock.now()), lookSoon), lookEvery)
+}
+
+// send tells those who rest what is new.
+func (f *feed) send(ms *Maps) {
+	f.mu.Lock()
+	if f.sent == f.end() {
+		f.mu.Unlock()
+		return
+	}
+	all := f.resting
+	f.sent, f.resting = f.end(), nil
+	f.mu.Unlock()
+	began := time.Now()
+	ms.tell(all)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.took = time.Since(began)
+}
+
+// tell tells each of the viewers, who do not rest any more, what is new, or
+// that nothing is, and lets them rest again. There are few goroutines that do
+// this, each for a while: if each viewer had one, all that the process does
+// would wait for its turn behind thousands of them.
+func (ms *Maps) tell(viewers []*Viewer) {
+	var all sync.WaitGroup
+	for some := range slices.Chunk(viewers, sendMany) {
+		ms.sending <- struct{}{}
+		all.Go(func() {
+			defer func() { <-ms.sending }()
+			for _, v := range some {
+				v.tell()
+			}
+		})
+	}
+	all.Wait()
 }
 
 // publish makes a frame of what the last check found. The caller has f.mu.
@@ -273,7 +312,6 @@ func (f *feed) publish(ms *Maps) {
 		f.bytes -= len(f.frames[0].bytes)
 		f.first, f.frames = f.first+1, f.frames[1:]
 	}
-	f.taken = 0
 	close(f.more)
 	f.more = make(chan struct{})
 }
@@ -306,6 +344,15 @@ func (f *feed) enter(ctx context.Context, ms *Maps, after int64) (first []byte, 
 	f.mu.Lock()
 	if after > f.view.Version && after < FromUnknown {
 		f.publish(ms) // another instance was faster; the last check knows at least as much
+		f.stir()      // so that those who rest are told
+		if after > f.view.Version && f.view.Stale {
+			// Or not: the database is away, and what the viewer knows may well be
+			// right. Nobody is shown an older map than they have.
+			defer f.mu.Unlock()
+			e := boxoffice.Refuse(boxoffice.CodeUnavailable, "The database is away, and less is known here than you know. Come back later, or to another instance.")
+			e.Facts.Outcome = "none"
+			return nil, 0, e
+		}
 	}
 	if after < 0 || after > f.view.Version {
 		defer f.mu.Unlock()
@@ -359,12 +406,24 @@ func (f *feed) catchUp(ms *Maps, r *resume, after int64) {
 	r.bytes = ms.encode(n)
 }
 
-// Viewer is somebody who watches a show. It is used by one goroutine.
+// Viewer is somebody who watches a show. It is used by one goroutine at a
+// time: by its owner's, or, while it rests, by those of Maps.
 type Viewer struct {
 	maps  *Maps
 	feed  *feed
 	first []byte
 	next  int64
+	turn  uint32 // in Beat
+	ear   Ear    // of a viewer who rests
+}
+
+// Ear is what a viewer who rests is told by.
+type Ear interface {
+	// Hear is told what follows, a number of whole events; or nothing, as a sign
+	// of life and after [Maps.Rouse]. It must not wait. If it returns false the
+	// viewer does not rest any more, but is its owner's again: to be told what
+	// follows by Next, to rest again, or to Leave. After Rouse it must.
+	Hear(frame []byte) bool
 }
 
 // Watch begins to watch a show: after a version that the viewer was told
@@ -374,8 +433,11 @@ type Viewer struct {
 //
 // The view is what the show was like when the viewer came.
 func (ms *Maps) Watch(ctx context.Context, id uuid.UUID, after int64) (*Viewer, *View, error) {
-	v := &Viewer{maps: ms, feed: ms.follow(id)}
+	v := &Viewer{maps: ms, feed: ms.follow(id), turn: rand.Uint32()}
 	view, err := ms.Read(ctx, id)
+	if err == nil {
+		err = ms.let(v.feed)
+	}
 	if err == nil {
 		v.first, v.next, err = v.feed.enter(ctx, ms, after)
 	}
@@ -408,10 +470,66 @@ func (v *Viewer) Next() (frame []byte, more <-chan struct{}) {
 	if v.next == f.end() {
 		return nil, f.more
 	}
-	if v.next++; v.next == f.end() {
-		f.taken++
-	}
+	v.next++
 	return f.frames[v.next-1-f.first].bytes, nil
+}
+
+// Rest lets a viewer who has been told everything be told what follows by ear,
+// so that it costs no goroutine. It reports whether the viewer rests: not when
+// there is something to tell already, nor after [Maps.Rouse].
+func (v *Viewer) Rest(ear Ear) bool {
+	f := v.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if v.first != nil || v.next != f.end() || v.maps.roused.Load() {
+		return false
+	}
+	v.ear = ear
+	f.resting = append(f.resting, v)
+	return true
+}
+
+// tell tells a viewer who rested what is new, or that nothing is.
+func (v *Viewer) tell() {
+	for {
+		frame, _ := v.Next()
+		if !v.ear.Hear(frame) || v.Rest(v.ear) {
+			return
+		}
+	}
+}
+
+// Beat tells one in so many of the viewers who rest that nothing is new: those
+// whose turn it is, others for each part from 0 to of-1. Connections through
+// which nothing is sent are closed by what is in between, and whether somebody
+// has left is seen only when something is sent.
+func (ms *Maps) Beat(part, of uint32) {
+	var due []*Viewer
+	for _, f := range ms.watching() {
+		f.mu.Lock()
+		f.resting = slices.DeleteFunc(f.resting, func(v *Viewer) bool {
+			if v.turn%of != part {
+				return false
+			}
+			due = append(due, v)
+			return true
+		})
+		f.mu.Unlock()
+	}
+	ms.tell(due)
+}
+
+// Rouse ends all resting, for good: every ear hears of it.
+func (ms *Maps) Rouse() {
+	ms.roused.Store(true)
+	ms.Beat(0, 1)
+}
+
+// watching are the feeds that there are.
+func (ms *Maps) watching() []*feed {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return slices.Collect(maps.Values(ms.feeds))
 }
 
 // Now is the time by the clock of the database.
@@ -429,9 +547,13 @@ func (v *Viewer) Leave() {
 	if f.viewers--; f.viewers > 0 {
 		return
 	}
-	f.show.feed.Store(nil)
-	delete(ms.feeds, f.show.id)
+	s := f.show
+	s.feed.Store(nil)
+	s.place = ms.recent.PushFront(s)
+	ms.watched, ms.places = ms.watched-s.places, ms.places+s.places
+	delete(ms.feeds, s.id)
 	close(f.ended)
+	ms.shed()
 }
 
 // follow counts a viewer of a show, and begins its feed with the first.
@@ -440,14 +562,32 @@ func (ms *Maps) follow(id uuid.UUID) *feed {
 	defer ms.mu.Unlock()
 	f := ms.feeds[id]
 	if f == nil {
-		f = &feed{show: ms.entry(id), wake: make(chan struct{}, 1), ended: make(chan struct{}), more: make(chan struct{})}
-		f.show.feed.Store(f)
+		s := ms.entry(id)
+		ms.recent.Remove(s.place)
+		s.place = nil
+		ms.watched, ms.places = ms.watched+s.places, ms.places-s.places
+		f = &feed{show: s, wake: make(chan struct{}, 1), ended: make(chan struct{}), more: make(chan struct{})}
+		s.feed.Store(f)
 		ms.feeds[id] = f
 		f.stir() // it does not know yet when the first hold ends
 		go f.run(ms)
 	}
 	f.viewers++
 	return f
+}
+
+// let lets a viewer in, unless the maps of what is watched fill the memory
+// already and nobody watches this one.
+func (ms *Maps) let(f *feed) error {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if !f.let && ms.watched > ms.watchedMax {
+		e := boxoffice.Refuse(boxoffice.CodeOverloaded, "This instance keeps the maps of as many shows as it can; this one can be read, and not be watched.")
+		e.RetryAfter = crowdedWait
+		return e
+	}
+	f.let = true
+	return nil
 }
 
 // Run keeps the watched shows up to date until ctx ends: by what the loader
@@ -467,9 +607,13 @@ func (ms *Maps) Run(ctx context.Context) error {
 			}
 			return err
 		}
-		if ctx.Err() == nil {
-			ms.compare(ctx)
-			time.Sleep(pollPause)
+		began := time.Now()
+		ms.compare(ctx)
+		// Where very many shows are watched the question takes its time, and must
+		// not take all of the database's.
+		select {
+		case <-time.After(min(max(pollPause, 3*time.Since(began)), pollEvery)):
+		case <-ctx.Done():
 		}
 	}
 }
@@ -494,30 +638,41 @@ func (ms *Maps) changed(id uuid.UUID) {
 
 // compare looks which of the watched shows have moved, with one question.
 func (ms *Maps) compare(ctx context.Context) {
-	ms.mu.Lock()
-	ids, feeds := make([]uuid.UUID, 0, len(ms.feeds)), make([]*feed, 0, len(ms.feeds))
-	for id, f := range ms.feeds {
-		ids, feeds = append(ids, id), append(feeds, f)
-	}
-	ms.mu.Unlock()
-	if len(ids) == 0 {
+	feeds := ms.watching()
+	if len(feeds) == 0 || ctx.Err() != nil {
 		return
+	}
+	ids := make([]uuid.UUID, len(feeds))
+	for i, f := range feeds {
+		ids[i] = f.show.id
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkMax)
 	defer cancel()
-	versions, err := ms.loader.ReadShowVersions(ctx, ids)
+	versions, now, err := ms.loader.ReadShowVersions(ctx, ids)
 	for i, f := range feeds {
-		if err != nil || !f.knows(versions[ids[i]]) {
+		if err != nil && !f.stale() || err == nil && !f.knows(versions[ids[i]], now) {
 			f.stir()
 		}
 	}
 }
 
-// knows reports whether the viewers have been told of a version.
-func (f *feed) knows(version int64) bool {
+// knows reports whether the viewers have been told of a version, and of all
+// that time does to it; and sets the clock.
+func (f *feed) knows(version int64, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.view != nil && f.view.Version == version && !f.view.Stale
+	if !now.IsZero() { // of a show that there is
+		f.clock = clock{now, time.Now()}
+	}
+	v := f.view
+	return v != nil && v.Version == version && !v.Stale && !now.Before(v.Since) && (v.until.IsZero() || now.Before(v.until))
+}
+
+// stale reports whether the viewers know already that the database is away.
+func (f *feed) stale() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view != nil && f.view.Stale
 }
 
 // Viewers is how many watch a show.

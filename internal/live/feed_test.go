@@ -3,10 +3,12 @@ package live_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,6 +162,35 @@ func (w *watcher) hear(b []byte) told {
 	return f
 }
 
+// ear is how a watcher hears who rests, until so many frames were heard, or the
+// show is over.
+type ear struct {
+	w    *watcher
+	stay int
+	over <-chan struct{}
+	back chan int // the watcher rests no more; how many frames were left
+}
+
+func newEar(w *watcher, stay int, over <-chan struct{}) *ear { return &ear{w, stay, over, make(chan int, 1)} }
+
+func (e *ear) Hear(b []byte) bool {
+	over := false
+	select {
+	case <-e.over:
+		over = true
+	default:
+	}
+	if b != nil {
+		e.w.hear(b)
+		e.stay--
+	}
+	if over || e.stay <= 0 {
+		e.back <- e.stay
+		return false
+	}
+	return true
+}
+
 // until hears until something is so.
 func (w *watcher) until(what string, so func() bool) {
 	w.t.Helper()
@@ -235,7 +266,7 @@ func TestViewersSeeEachLoggedChangeOnceAndInOrder(t *testing.T) {
 					}
 				})
 			}
-			watchers := make([]*watcher, 8)
+			watchers := make([]*watcher, 12)
 			for i := range watchers {
 				w := newWatcher(t, show.ID)
 				watchers[i] = w
@@ -249,19 +280,44 @@ func TestViewersSeeEachLoggedChangeOnceAndInOrder(t *testing.T) {
 								w.hear(b)
 								continue
 							}
+							if random.IntN(2) == 0 {
+								if e := newEar(w, stay, playing); w.viewer.Rest(e) {
+									stay = <-e.back
+								}
+								continue
+							}
 							select {
 							case <-more:
 							case <-playing:
 								return
 							}
 						}
-						w.leave()
+						select {
+						case <-playing:
+							return
+						default:
+							w.leave()
+						}
 					}
 				})
 			}
 			players.Wait()
 			close(playing)
-			viewers.Wait()
+			ended := make(chan struct{})
+			go func() {
+				viewers.Wait()
+				close(ended)
+			}()
+			for waiting := true; waiting; {
+				select {
+				case <-ended:
+					waiting = false
+				default:
+					for _, m := range maps { // those who rest see that it is over
+						m.Beat(0, 1)
+					}
+				}
+			}
 
 			// One more change, which nobody can miss.
 			s := stores[0]
@@ -577,11 +633,55 @@ func TestViewersAreToldThatTheDatabaseIsAway(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	late.leave()
+	// Who was told more by another instance is not shown less here.
+	if _, _, err := maps.Watch(t.Context(), show.ID, hold.ShowVersion+1); boxoffice.CodeOf(err) != boxoffice.CodeUnavailable {
+		t.Errorf("somebody who knows more: %v", err)
+	}
 	back()
 	w.until("it is back", func() bool { return !w.stale })
 	r := place(t, s, store.PlaceRequest{ShowID: show.ID, Seats: []store.SeatRef{{ID: show.Seats[1].ID}}})
 	w.until("the hold", func() bool { return w.version == r.ShowVersion })
 	w.check(read(t, maps, show.ID))
+}
+
+// slow reads no map before it is let.
+type slow struct {
+	live.Loader
+	reads, let chan struct{}
+}
+
+func (s *slow) ReadSeatMap(ctx context.Context, show uuid.UUID) (*live.Map, error) {
+	s.reads <- struct{}{}
+	<-s.let
+	return s.Loader.ReadSeatMap(ctx, show)
+}
+
+func TestAViewerWhoLeavesBeforeAnythingIsKnownHarmsNobody(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{})
+	for range 50 { // whether the feed is waiting already, too, is luck
+		loader := &slow{s, make(chan struct{}, 2), make(chan struct{})}
+		maps := live.New(loader, encode)
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() {
+			_, _, err := maps.Watch(ctx, show.ID, live.FromNowhere)
+			left <- err
+		}()
+		<-loader.reads
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		close(loader.let)
+		w := newWatcher(t, show.ID)
+		w.enter(maps)
+		if f := w.next(); !f.Snapshot {
+			t.Errorf("%+v", f)
+		}
+		w.leave()
+	}
 }
 
 func TestNobodyWatchesAShowThatIsNotThere(t *testing.T) {
@@ -592,5 +692,198 @@ func TestNobodyWatchesAShowThatIsNotThere(t *testing.T) {
 	}
 	if shows, _ := maps.Kept(); shows != 0 {
 		t.Errorf("%d shows are kept", shows)
+	}
+}
+
+// Many rest, and are told by a few goroutines; some of them do not take what
+// they are told, and go on by themselves.
+func TestThoseWhoRestAreTold(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{Seats: 40})
+	maps := watched(t, s)
+	over := make(chan struct{})
+	ears := make([]*ear, 700) // more than one goroutine tells at a time
+	for i := range ears {
+		w := newWatcher(t, show.ID)
+		w.enter(maps)
+		w.all()
+		ears[i] = newEar(w, 1+i%50, over)
+		if !w.viewer.Rest(ears[i]) {
+			t.Fatal("there is nothing to tell")
+		}
+	}
+	var last int64
+	for i := range show.Seats {
+		last = place(t, s, store.PlaceRequest{ShowID: show.ID, Seats: []store.SeatRef{{ID: show.Seats[i].ID}}}).ShowVersion
+	}
+	first := newWatcher(t, show.ID)
+	first.enter(maps)
+	first.next()
+	first.until("the last hold", func() bool { return first.version == last })
+	first.leave()
+	close(over)
+	maps.Rouse()
+	now := read(t, maps, show.ID)
+	for _, e := range ears {
+		<-e.back
+		if e.w.viewer.Rest(e) {
+			t.Fatal("nobody rests any more")
+		}
+		e.w.all()
+		e.w.check(now)
+		if e.w.resets != 0 {
+			t.Errorf("%d resets", e.w.resets)
+		}
+		e.w.leave()
+	}
+}
+
+// Those who rest are told that nothing is new, each in their turn.
+func TestThoseWhoRestHearASignOfLife(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{})
+	maps := live.New(s, encode)
+	const viewers, parts = 50, 5
+	heard := make([]signs, viewers)
+	for i := range heard {
+		v, _, err := maps.Watch(t.Context(), show.ID, live.FromNowhere)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, _ := v.Next(); b != nil; b, _ = v.Next() {
+		}
+		if !v.Rest(&heard[i]) {
+			t.Fatal("there is nothing to tell")
+		}
+		defer v.Leave()
+	}
+	for round := range 2 {
+		for part := range uint32(parts) {
+			maps.Beat(part, parts)
+		}
+		for i := range heard {
+			if int(heard[i]) != round+1 {
+				t.Errorf("after round %d viewer %d has heard %d times", round, i, heard[i])
+			}
+		}
+	}
+}
+
+// signs counts how often nothing was heard.
+type signs int
+
+func (s *signs) Hear(b []byte) bool {
+	if b == nil {
+		*s++
+	}
+	return true
+}
+
+// slowly is a database that keeps questions waiting, and counts them.
+type slowly struct {
+	*store.Store
+	asked, answer chan struct{}
+	follows       atomic.Int64
+	compared      atomic.Int64
+}
+
+func (l *slowly) ReadSeatMap(ctx context.Context, show uuid.UUID) (*live.Map, error) {
+	if l.asked != nil {
+		l.asked <- struct{}{}
+		<-l.answer
+	}
+	return l.Store.ReadSeatMap(ctx, show)
+}
+
+func (l *slowly) ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after int64, most int) (*live.Delta, error) {
+	l.follows.Add(1)
+	return l.Store.ReadSeatMapChanges(ctx, show, after, most)
+}
+
+func (l *slowly) ReadShowVersions(ctx context.Context, shows []uuid.UUID) (map[uuid.UUID]int64, time.Time, error) {
+	l.compared.Add(1)
+	return l.Store.ReadShowVersions(ctx, shows)
+}
+
+func TestAViewerMayLeaveBeforeAnythingIsKnown(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{})
+	slow := &slowly{Store: s, asked: make(chan struct{}, 10), answer: make(chan struct{})}
+	maps := live.New(slow, encode)
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, _, err := maps.Watch(ctx, show.ID, live.FromNowhere)
+		ended <- err
+	}()
+	<-slow.asked
+	leave()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	close(slow.answer)
+	for range 3 { // what the feed waited for has come, and it has ended
+		read(t, maps, show.ID)
+	}
+	if n := maps.Viewers(show.ID); n != 0 {
+		t.Errorf("%d viewers", n)
+	}
+}
+
+// What is watched cannot be forgotten, so it is bounded.
+func TestOnlySoManyPlacesAreWatched(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	one, two := fixture.Show(t, s, fixture.Options{Seats: 10}), fixture.Show(t, s, fixture.Options{Seats: 10})
+	maps := live.New(s, encode)
+	maps.WatchAtMost(15)
+	maps.Limit(100, 5)
+	first := newWatcher(t, one.ID)
+	first.enter(maps)
+	if _, _, err := maps.Watch(t.Context(), two.ID, live.FromNowhere); boxoffice.CodeOf(err) != boxoffice.CodeOverloaded {
+		t.Errorf("another show: %v", err)
+	}
+	read(t, maps, two.ID)
+	second := newWatcher(t, one.ID)
+	second.enter(maps)
+	first.leave()
+	second.leave()
+	second = newWatcher(t, two.ID)
+	second.enter(maps)
+	second.leave()
+	if shows, places := maps.Kept(); shows != 1 || places != 10 {
+		t.Errorf("%d shows with %d places are kept", shows, places)
+	}
+}
+
+// However many shows are watched, the database is asked about all of them
+// together while nothing happens.
+func TestShowsThatNothingMovesAreAskedAboutTogether(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	counted := &slowly{Store: s}
+	maps := live.New(counted, encode)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = maps.Run(ctx) // it ends because it is told to
+	}()
+	defer func() { stop(); <-ended }()
+	const shows = 5
+	for range shows {
+		w := newWatcher(t, fixture.Show(t, s, fixture.Options{}).ID)
+		w.enter(maps)
+		w.next()
+		defer w.leave()
+	}
+	for n := counted.compared.Load(); counted.compared.Load() < n+3; {
+		time.Sleep(10 * time.Millisecond) // a poll: it is asked each second
+	}
+	if n := counted.follows.Load(); n > 3*shows {
+		t.Errorf("asked %d times about single shows", n)
 	}
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"container/list"
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,9 @@ import (
 // Limits.
 const (
 	showsMax    = 4096            // shows kept
-	placesMax   = 2_000_000       // seats of all kept shows together; some 60 bytes each
+	placesMax   = 2_000_000       // seats of all kept shows together that nobody watches; some 60 bytes each
+	watchedMax  = 8_000_000       // seats of those that are watched; with more, no other show is watched
+	crowdedWait = 10 * time.Second // before somebody tries again who wanted to
 	changesMax  = 2000            // log entries that are followed; more, and reading all is cheaper
 	checkMax    = time.Second     // for one question to the database; then the last map is served, marked stale
 	readMax     = 5 * time.Second // for reading a whole map
@@ -33,9 +36,9 @@ type Loader interface {
 	// ReadSeatMapChanges reads what was logged after a version, the first so
 	// many entries.
 	ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after int64, most int) (*Delta, error)
-	// ReadShowVersions reads the versions of shows, by one statement. Those that
-	// do not exist are missing.
-	ReadShowVersions(ctx context.Context, shows []uuid.UUID) (map[uuid.UUID]int64, error)
+	// ReadShowVersions reads the versions of shows, by one statement, and what
+	// time it is. Shows that do not exist are missing.
+	ReadShowVersions(ctx context.Context, shows []uuid.UUID) (versions map[uuid.UUID]int64, now time.Time, err error)
 	// Listen calls changed with a show when this process has changed it, and with
 	// uuid.Nil when another process may have changed any, until ctx ends. changed
 	// does not block. News that are lost are made up for by asking.
@@ -49,15 +52,18 @@ type Maps struct {
 	loader Loader
 	encode func(*News) []byte
 
-	mu     sync.Mutex
-	shows  map[uuid.UUID]*show
-	recent *list.List // of *show, the one read last in front
-	places int        // of all shows
-	feeds  map[uuid.UUID]*feed
+	mu      sync.Mutex
+	shows   map[uuid.UUID]*show
+	recent  *list.List // of *show that nobody watches, the one read last in front
+	places  int        // of those
+	watched int        // places of the others
+	feeds   map[uuid.UUID]*feed
 
 	stirred chan struct{} // another process may have changed something
+	sending chan struct{} // has an element for each goroutine that sends to viewers
+	roused  atomic.Bool   // nobody rests any more
 
-	showsMax, placesMax, changesMax, framesMax int
+	showsMax, placesMax, watchedMax, changesMax, framesMax int
 }
 
 // New makes an empty set of maps. encode writes what viewers are told, once
@@ -65,16 +71,17 @@ type Maps struct {
 func New(loader Loader, encode func(*News) []byte) *Maps {
 	return &Maps{
 		loader: loader, encode: encode,
-		shows: map[uuid.UUID]*show{}, recent: list.New(), feeds: map[uuid.UUID]*feed{}, stirred: make(chan struct{}, 1),
-		showsMax: showsMax, placesMax: placesMax, changesMax: changesMax, framesMax: framesMax,
+		shows: map[uuid.UUID]*show{}, recent: list.New(), feeds: map[uuid.UUID]*feed{},
+		stirred: make(chan struct{}, 1), sending: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		showsMax: showsMax, placesMax: placesMax, watchedMax: watchedMax, changesMax: changesMax, framesMax: framesMax,
 	}
 }
 
 // show is one show's map and who waits for it.
 type show struct {
 	id     uuid.UUID
-	place  *list.Element
-	places int // what it counts for in Maps.places
+	place  *list.Element // in Maps.recent; nil: it is watched
+	places int           // what it counts for in Maps.places, or Maps.watched
 
 	mu            sync.Mutex
 	running, next *check
@@ -136,14 +143,15 @@ func (ms *Maps) show(id uuid.UUID) *show {
 
 func (ms *Maps) entry(id uuid.UUID) *show {
 	s := ms.shows[id]
-	if s == nil {
+	switch {
+	case s == nil:
 		s = &show{id: id}
 		s.place = ms.recent.PushFront(s)
 		ms.shows[id] = s
 		ms.shed()
-		return s
+	case s.place != nil:
+		ms.recent.MoveToFront(s.place)
 	}
-	ms.recent.MoveToFront(s.place)
 	return s
 }
 
@@ -154,14 +162,19 @@ func (ms *Maps) kept(s *show) {
 	if ms.shows[s.id] != s {
 		return // it was dropped meanwhile
 	}
-	ms.places += len(s.m.States) - s.places
-	s.places = len(s.m.States)
+	more := len(s.m.States) - s.places
+	s.places += more
+	if s.place == nil {
+		ms.watched += more
+		return
+	}
+	ms.places += more
 	ms.shed()
 }
 
 // shed drops the shows that nobody watches and nobody has read for longest
-// until the rest is within the limits. A dropped show's readers are served all
-// the same.
+// until the rest of those is within the limits. A dropped show's readers are
+// served all the same.
 func (ms *Maps) shed() {
 	for e := ms.recent.Back(); e != ms.recent.Front() && (ms.recent.Len() > ms.showsMax || ms.places > ms.placesMax); {
 		s := e.Value.(*show)
@@ -172,7 +185,7 @@ func (ms *Maps) shed() {
 
 // drop forgets a show, unless it is watched.
 func (ms *Maps) drop(s *show) {
-	if ms.shows[s.id] == s && ms.feeds[s.id] == nil {
+	if ms.shows[s.id] == s && s.place != nil {
 		delete(ms.shows, s.id)
 		ms.recent.Remove(s.place)
 		ms.places -= s.places
@@ -238,13 +251,13 @@ func (s *show) check(ms *Maps) (*View, error) {
 
 // refresh follows the log, or reads everything when it cannot.
 func (s *show) refresh(ms *Maps) error {
-	if s.m != nil && time.Since(s.read) < trustMax {
+	if s.m != nil {
 		d, err := s.ask(ms)
 		if err != nil {
 			return err
 		}
 		// As many as asked for: there may be more, even of the last version.
-		if len(d.Changes) < ms.changesMax && s.m.Follow(d) {
+		if time.Since(s.read) < trustMax && len(d.Changes) < ms.changesMax && s.m.Follow(d) {
 			s.checked = time.Now()
 			return nil
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +28,12 @@ type auditor struct {
 	results map[uuid.UUID]boxoffice.ScanResult
 
 	capacity, held, booked int // of the area
+
+	parties []*waitModel // who joined the waitlist, the earliest first
+	turns   map[int64]*turnModel
+	calls   int  // turns of the waiting room
+	freed   int  // turns that were given back
+	open    bool // the waiting room
 }
 
 type seatModel struct {
@@ -44,7 +51,7 @@ type holdModel struct {
 }
 
 func newAuditor(w *world) *auditor {
-	a := &auditor{w: w, seats: map[int32]*seatModel{}, holds: map[uuid.UUID]*holdModel{}, scans: map[uuid.UUID][]uuid.UUID{}, results: map[uuid.UUID]boxoffice.ScanResult{}, at: w.tables.changed, high: w.clock(), capacity: w.tables.areas[floor].Capacity}
+	a := &auditor{w: w, seats: map[int32]*seatModel{}, holds: map[uuid.UUID]*holdModel{}, scans: map[uuid.UUID][]uuid.UUID{}, results: map[uuid.UUID]boxoffice.ScanResult{}, turns: map[int64]*turnModel{}, open: w.tables.terms.QueueOpen, at: w.tables.changed, high: w.clock(), capacity: w.tables.areas[floor].Capacity}
 	for no := range w.tables.seats {
 		a.seats[no] = &seatModel{letter: 'a'}
 	}
@@ -74,21 +81,53 @@ func (a *auditor) batch(batch []*call, cmds []boxoffice.Command, outcomes []boxo
 	if len(batch) > 1 {
 		a.w.seen.things["commands of several in one batch"]++
 	}
+	serve := func() {
+		if !isOffers(log) {
+			return
+		}
+		for version := log[0].Version; len(log) > 0 && log[0].Version == version; log = log[1:] {
+			if log[0].Reason == boxoffice.ReasonWaitlist {
+				a.offered(&log[0])
+			}
+			a.apply(&log[0], all, now)
+		}
+	}
 	for i, o := range outcomes {
+		do := cmds[i].Do
+		join, joins := do.(*boxoffice.JoinWaitlist)
+		_, offers := do.(*boxoffice.OfferWaitlist)
+		_, changes := do.(*boxoffice.ChangeReservation)
+		place, places := do.(*boxoffice.PlaceReservation)
+		if joins || offers || changes || places {
+			serve() // those who wait come first
+		}
 		switch {
 		case o.Err != nil:
 			a.refused(cmds[i].Do, o.Err, now)
 		case o.Replayed:
 			a.w.seen.things["a request is answered again"]++
 		default:
-			for len(log) > 0 && log[0].Version <= o.Receipt.Version {
+			if takes(do) {
+				a.nobodyWaits(a.parties, true, cmds[i].Actor.Name+" got between")
+			}
+			if places && a.open && !cmds[i].Actor.Staff {
+				a.turn(place, o.Receipt.ReservationID, now)
+			}
+			for len(log) > 0 && log[0].Version <= o.Receipt.Version && !isOffers(log) {
 				if !asked(cmds[i].Do, log[0].Type) {
 					a.w.fail("log entry %d.%d, %s, was asked for by nobody: %T", log[0].Version, log[0].N, log[0].Type, cmds[i].Do)
 				}
 				a.apply(&log[0], all, now)
 				log = log[1:]
 			}
-			switch do := cmds[i].Do.(type) {
+			if joins {
+				a.joined(join)
+			}
+			switch do := do.(type) {
+			case *boxoffice.LeaveWaitlist:
+				a.gone(do.ID)
+			case *boxoffice.SetQueue:
+				a.open = do.Open
 			case *boxoffice.SetAreaCapacity:
 				a.capacity = do.Capacity
 			case *boxoffice.ExpireReservations:
@@ -100,6 +139,7 @@ func (a *auditor) batch(batch []*call, cmds []boxoffice.Command, outcomes []boxo
 			}
 		}
 	}
+	serve()
 	if len(log) > 0 {
 		a.w.fail("log entry %d.%d is nobody's", log[0].Version, log[0].N)
 	}
@@ -112,7 +152,7 @@ func asked(do boxoffice.Doer, t boxoffice.ChangeType) bool {
 	switch do.(type) {
 	case *boxoffice.CancelBooking, *boxoffice.RecordRefund:
 		return true
-	case *boxoffice.ReleaseReservation:
+	case *boxoffice.ReleaseReservation, *boxoffice.LeaveWaitlist:
 		return t != boxoffice.TicketVoidChange
 	case *boxoffice.SettlePayment: // of money that came too late
 		return t != boxoffice.TicketVoidChange && t != boxoffice.BookingCancelledChange
@@ -131,12 +171,7 @@ func (a *auditor) refused(do boxoffice.Doer, err *boxoffice.Error, now time.Time
 			a.w.fail("seat %s was refused though it is free at %s: %c of %s until %s", seatNames[no], now.Sub(start), s.letter, name(s.owner), s.until.Sub(start))
 		}
 	}
-	left := a.capacity - a.booked
-	for _, id := range a.order {
-		if h := a.holds[id]; h.status == string(boxoffice.ReservationActive) && now.Before(h.until) {
-			left -= h.units
-		}
-	}
+	left := a.left(now)
 	for _, short := range err.AreaNos {
 		if short.Available < left && len(place.Seats) == 0 {
 			a.w.fail("the area was refused with %d left, though %d are free at %s", short.Available, left, now.Sub(start))
@@ -308,6 +343,8 @@ func (a *auditor) tables() {
 	for _, id := range t.booked {
 		a.booking(t.books[id])
 	}
+	a.waitlist()
+	a.room()
 }
 
 // booking checks that the money of a booking adds up.
@@ -374,7 +411,7 @@ func (a *auditor) booking(k *boxoffice.Booking) {
 // told notes what somebody was told: it must be so, and as it was told before.
 func (a *auditor) told(in *intent, t told) {
 	if was := in.told; was != nil {
-		if was.hold != t.hold || was.booking != t.booking || was.id != t.id || (was.scan != nil) != (t.scan != nil) || was.scan != nil && was.scan.Result != t.scan.Result {
+		if was.hold != t.hold || was.booking != t.booking || was.id != t.id || was.number != t.number || (was.scan != nil) != (t.scan != nil) || was.scan != nil && was.scan.Result != t.scan.Result {
 			a.w.fail("#%d was told %s, and now %s", in.n, was, t)
 		}
 	} else {
@@ -404,6 +441,12 @@ func (a *auditor) kept(in *intent, t *told) {
 			a.w.fail("#%d was told of refund %s, which is not there", in.n, name(id))
 		}
 	}
+	if strings.HasPrefix(in.what, "wait for") && b.entries[t.id] == nil {
+		a.w.fail("#%d was told that %s waits, which does not", in.n, name(t.id))
+	}
+	if e := b.entries[t.id]; t.left && (e == nil || e.StatusAt(a.now(), b.ends(e), b.terms) == boxoffice.WaitlistWaiting || e.StatusAt(a.now(), b.ends(e), b.terms) == boxoffice.WaitlistOffered) {
+		a.w.fail("#%d left the waitlist with %s, which is still on it", in.n, name(t.id))
+	}
 	if t.scan != nil {
 		if s := b.scans[t.scan.ID]; s == nil || s.Result != t.scan.Result {
 			a.w.fail("#%d was told %s, which is not there", in.n, t.scan.Result)
@@ -416,6 +459,23 @@ func (a *auditor) see() {
 	things := a.w.seen.things
 	for _, c := range a.w.tables.log {
 		things[string(c.Type)+", "+string(c.Reason)]++
+	}
+	for _, e := range a.w.tables.entries {
+		switch e.Status {
+		case boxoffice.WaitlistAccepted:
+			things["an offer was accepted"]++
+		case boxoffice.WaitlistDeclined:
+			things["an offer was declined"]++
+		case boxoffice.WaitlistLapsed:
+			things["an offer lapsed"]++
+		case boxoffice.WaitlistLeft:
+			things["somebody left the waitlist"]++
+		}
+	}
+	for _, t := range a.turns {
+		if t.turn == 2 {
+			things["a second turn"]++
+		}
 	}
 	for _, in := range a.w.intents {
 		if in.over != nil {
@@ -431,13 +491,14 @@ func (a *auditor) see() {
 func (a *auditor) end() {
 	w, t := a.w, a.w.tables
 	a.tables()
+	a.mailed()
 	for _, in := range w.intents {
 		if in.told != nil {
 			a.kept(in, in.told)
 		}
 		n := 0
 		for _, id := range in.made {
-			if t.holds[id] != nil || t.blocks[id] != nil {
+			if t.holds[id] != nil || t.blocks[id] != nil || t.entries[id] != nil {
 				n++
 			}
 			if _, p := t.payment(id); p != nil {

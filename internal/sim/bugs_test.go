@@ -2,6 +2,8 @@ package sim
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -25,9 +27,23 @@ const (
 	lostScan     bug = "a scan that is told again is a new one"
 	longHold     bug = "a hold lasts a little longer than was said"
 	lostTask     bug = "what follows from a batch is not on the queue"
+
+	offeredLater bug = "what becomes free is offered to those who wait when somebody thinks of it"
+	newestFirst  bug = "who came last to the waitlist is served first"
+	lostOffer    bug = "an offer is not written to the entry that it was made to"
+	lostWaiters  bug = "a show forgets that somebody waits"
+
+	noTurn     bug = "nobody is asked for a turn"
+	turnTwice  bug = "a turn has as many holds as somebody wants"
+	longTurn   bug = "a turn lasts longer than was said"
+	passedBack bug = "a turn that was passed on can still be used when the clock has gone back"
+	lostTurn   bug = "that a turn was used is not written down"
 )
 
-var bugs = []bug{processClock, skipLock, earlyAnswer, lostReceipt, settledTwice, refundFirst, doneFirst, lostScan, longHold, lostTask}
+var bugs = []bug{
+	processClock, skipLock, earlyAnswer, lostReceipt, settledTwice, refundFirst, doneFirst, lostScan, longHold, lostTask,
+	offeredLater, newestFirst, lostOffer, lostWaiters, noTurn, turnTwice, longTurn, passedBack, lostTurn,
+}
 
 // misload is what some bugs make of what was loaded.
 func (w *world) misload(st *boxoffice.State) {
@@ -48,6 +64,26 @@ func (w *world) misload(st *boxoffice.State) {
 				row.HeldUntil = row.HeldUntil.Add(1)
 			}
 		}
+	case offeredLater:
+		st.Offering = false
+	case newestFirst:
+		for _, e := range st.Waitlist {
+			e.No = -e.No
+		}
+	case noTurn:
+		open := *st.Terms
+		open.QueueOpen = false
+		st.Terms = &open
+	}
+	for _, a := range st.Admissions {
+		switch w.bug {
+		case turnTwice:
+			a.ReservationID = uuid.Nil
+		case longTurn:
+			a.LapsesAt = a.LapsesAt.Add(10 * time.Second)
+		case passedBack:
+			a.PassedOn = false
+		}
 	}
 }
 
@@ -58,6 +94,12 @@ func (w *world) missave(did *boxoffice.Changes, answered bool) {
 		did.Kept = nil
 	case w.bug == lostTask:
 		did.Tasks = nil
+	case w.bug == lostOffer:
+		did.Entries = slices.DeleteFunc(did.Entries, func(e *boxoffice.WaitlistEntry) bool { return e.Status == boxoffice.WaitlistOffered })
+	case w.bug == lostWaiters:
+		did.Waiting = 0
+	case w.bug == lostTurn:
+		did.Admissions = nil
 	}
 }
 

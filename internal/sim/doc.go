@@ -8,9 +8,11 @@
 // is a place for every other operation, since every call of the database or of
 // the gateway waits until an operation picks it. After each commit an auditor
 // compares the tables with a model that reads nothing but the log, and with
-// what customers were told. When the list is over, everything that went wrong
-// is mended, time goes on until nothing is left to do, and the auditor counts
-// the money.
+// what customers were told. Half of the shows have a waitlist, a quarter a
+// waiting room: nobody may wait for what they could have, get what others wait
+// for, or hold anything without a turn of their own. When the list is over,
+// everything that went wrong is mended, time goes on until nothing is left to
+// do, and the auditor counts the money.
 //
 // Nothing runs at the same time as anything else, and nothing but the seed
 // decides: a seed that fails fails again. Its operations are then left out, as
@@ -26,7 +28,8 @@
 // What runs is compared with itself made worse: with each of the mistakes in
 // bugs_test.go, some seed must fail.
 //
-// One thing that a gateway may do is left out, for the rules do not promise to
+// How the lots of a waiting room are drawn is not simulated: everybody there has
+// their place in the order in which they came. And one thing that a gateway may do is left out, for the rules do not promise to
 // get it right: money that it gives back by itself is heard of before anything
 // else is given back for that payment.
 package sim

@@ -24,56 +24,80 @@ type operation struct {
 	a, b, c uint16
 }
 
-// kinds are the operations, and how often they are drawn.
+// kinds are the operations, and how often they are drawn. Half of the seeds have
+// a waitlist, and a quarter, of those that have as of those that have not, a
+// waiting room.
 var kinds = []struct {
 	often int
 	do    func(w *world, o operation)
+	in    func(seed uint64) bool // nil: all
 }{
-	{260, (*world).opProceed},
-	{34, (*world).opPlace},
-	{8, (*world).opChange},
-	{8, (*world).opExtend},
-	{8, (*world).opRelease},
-	{40, (*world).opBook},
-	{14, (*world).opPay},
-	{14, (*world).opCancel},
-	{16, (*world).opAgain},
-	{6, (*world).opConfirm},
-	{6, (*world).opGiveBack},
-	{6, (*world).opRetryRefund},
-	{3, (*world).opBlock},
-	{5, (*world).opUnblock},
-	{4, (*world).opCapacity},
-	{6, (*world).opStatus},
-	{12, (*world).opCheckIn},
-	{40, (*world).opJob},
-	{3, (*world).opPause},
-	{4, (*world).opSweep},
-	{26, (*world).opWebhook},
-	{8, (*world).opLoseWebhook},
-	{4, (*world).opArrive},
-	{22, (*world).opGateway},
-	{3, (*world).opDesk},
-	{4, (*world).opTruth},
-	{4, (*world).opSentBack},
-	{26, (*world).opPass},
-	{8, (*world).opEdge},
-	{5, (*world).opJump},
-	{9, (*world).opCrash},
+	{260, (*world).opProceed, nil},
+	{34, (*world).opPlace, nil},
+	{8, (*world).opChange, nil},
+	{8, (*world).opExtend, nil},
+	{8, (*world).opRelease, nil},
+	{40, (*world).opBook, nil},
+	{14, (*world).opPay, nil},
+	{14, (*world).opCancel, nil},
+	{16, (*world).opAgain, nil},
+	{6, (*world).opConfirm, nil},
+	{6, (*world).opGiveBack, nil},
+	{6, (*world).opRetryRefund, nil},
+	{3, (*world).opBlock, nil},
+	{5, (*world).opUnblock, nil},
+	{4, (*world).opCapacity, nil},
+	{6, (*world).opStatus, nil},
+	{12, (*world).opCheckIn, nil},
+	{40, (*world).opJob, nil},
+	{3, (*world).opPause, nil},
+	{4, (*world).opSweep, nil},
+	{26, (*world).opWebhook, nil},
+	{8, (*world).opLoseWebhook, nil},
+	{4, (*world).opArrive, nil},
+	{22, (*world).opGateway, nil},
+	{3, (*world).opDesk, nil},
+	{4, (*world).opTruth, nil},
+	{4, (*world).opSentBack, nil},
+	{26, (*world).opPass, nil},
+	{8, (*world).opEdge, nil},
+	{5, (*world).opJump, nil},
+	{9, (*world).opCrash, nil},
+
+	{40, (*world).opJoin, hasWaitlist},
+	{8, (*world).opLeave, hasWaitlist},
+	{14, (*world).opFill, hasWaitlist},
+	{3, (*world).opSales, hasWaitlist},
+	{3, (*world).opSweepWaitlist, hasWaitlist},
+
+	{5, (*world).opQueue, hasRoom},
+	{60, (*world).opEnter, hasRoom},
+	{60, (*world).opCall, hasRoom},
+	{60, (*world).opLook, hasRoom},
+	{60, (*world).opTurn, hasRoom},
+	{5, (*world).opExit, hasRoom},
 }
+
+func hasWaitlist(seed uint64) bool { return seed%2 == 0 }
+
+func hasRoom(seed uint64) bool { return seed/2%4 == 0 }
 
 // draw makes the operations of a seed.
 func draw(seed uint64, n int) []operation {
 	r := rand.New(rand.NewPCG(seed, 0))
 	total := 0
-	for _, k := range kinds {
-		total += k.often
+	often := make([]int, len(kinds))
+	for i, k := range kinds {
+		if k.in == nil || k.in(seed) {
+			often[i] = k.often
+			total += k.often
+		}
 	}
 	list := make([]operation, n)
 	for i := range list {
 		pick := r.IntN(total)
-		for kind, k := range kinds {
-			if pick -= k.often; pick < 0 {
+		for kind := range kinds {
+			if pick -= often[kind]; pick < 0 {
 				list[i] = operation{kind, uint16(r.Uint32()), uint16(r.Uint32()), uint16(r.Uint32())}
 				break
 			}
@@ -125,7 +149,11 @@ func seatsAt(a, n int) (wants []boxoffice.SeatWant, label string) {
 }
 
 func (w *world) opPlace(o operation) {
-	who := customer(o.a)
+	w.hold(o, customer(o.a))
+}
+
+// hold lets somebody want places.
+func (w *world) hold(o operation, who boxoffice.Actor) {
 	seats, label := seatsAt(int(o.b), int(o.b>>8)%3)
 	var areas []boxoffice.AreaWant
 	if n := int(o.c) % 4; n > 0 && (n < 3 || len(seats) == 0) {
@@ -141,7 +169,7 @@ func (w *world) opPlace(o operation) {
 			who = boxoffice.Actor{Staff: true, CustomerID: who.CustomerID, Name: "staff"}
 		}
 	}
-	w.place(w.process(o.a>>8), who, label, &boxoffice.PlaceReservation{Seats: seats, Areas: areas, FromBlockID: block})
+	w.place(w.process(o.a>>8), who, label, &boxoffice.PlaceReservation{Seats: seats, Areas: areas, FromBlockID: block, Pass: w.shows(who.CustomerID, o.b>>4)})
 }
 
 func (w *world) place(p *process, who boxoffice.Actor, label string, place *boxoffice.PlaceReservation) {
@@ -169,6 +197,11 @@ func (w *world) holders() (list []holder) {
 	for _, in := range w.intents {
 		if in.told != nil && in.told.hold != uuid.Nil && strings.HasPrefix(in.what, "place") {
 			list = append(list, holder{in.who, in.told.hold})
+		}
+	}
+	for _, id := range w.tables.waited { // their customers read of them
+		if e := w.tables.entries[id]; e.ReservationID != uuid.Nil {
+			list = append(list, holder{boxoffice.Actor{CustomerID: e.CustomerID, Name: e.CustomerID}, e.ReservationID})
 		}
 	}
 	return list
@@ -636,7 +669,8 @@ func (w *world) opEdge(o operation) {
 	w.pass(r.ExpiresAt.Sub(w.clock()) - time.Duration(o.c%2)*time.Microsecond)
 	if len(r.Seats) > 0 && o.c&2 > 0 { // and somebody waits for one of its seats
 		seats, label := seatsAt(int(r.Seats[0].No), 1)
-		w.place(w.process(o.b), customer(o.b>>8), label, &boxoffice.PlaceReservation{Seats: seats})
+		who := customer(o.b >> 8)
+		w.place(w.process(o.b), who, label, &boxoffice.PlaceReservation{Seats: seats, Pass: w.shows(who.CustomerID, 0)})
 		if n := len(w.calls); n > 0 {
 			w.proceed(w.calls[n-1], fateDone, 1)
 		}
@@ -721,6 +755,14 @@ func (w *world) next(retries map[uuid.UUID]int) bool {
 					e.taken, e.lost = true, true
 				}
 			}
+			return true
+		}
+		if !w.swept {
+			w.swept = true
+			if s := w.tables.terms.SalesStartAt; s != nil {
+				w.pass(s.Sub(w.clock()))
+			}
+			w.sweepWaitlist(p)
 			return true
 		}
 		return false

@@ -123,6 +123,10 @@ var things = []string{
 	"reservation.extended, buyer", "reservation.extended, payment_failed",
 	"scan admitted", "scan already_used", "scan void", "show.cancelled, staff", "show.paused, staff", "show.resumed, staff", "ticket.void, gateway",
 
+	"an offer was accepted", "an offer was declined", "an offer lapsed", "somebody left the waitlist", "held with a turn", "a second turn",
+	"reservation.created, waitlist", "waitlist.joined, buyer", "waitlist.left, buyer", "ALREADY_ON_WAITLIST", "PLACES_AVAILABLE",
+	"QUEUE_TOKEN_REQUIRED", "QUEUE_TOKEN_INVALID", "QUEUE_TOKEN_EXPIRED",
+
 	"ALREADY_REFUNDED", "BOOKING_NOT_CANCELLABLE", "CAPACITY_IN_USE", "CUSTOMER_LIMIT_REACHED", "INSUFFICIENT_INVENTORY", "PAYMENT_DECLINED",
 	"PAYMENT_IN_PROGRESS", "RESERVATION_EXPIRED", "RESERVATION_NOT_ACTIVE", "SEAT_ALREADY_RESERVED", "SHOW_NOT_ON_SALE", "TOO_MANY_SEATS",
 }
@@ -182,6 +186,8 @@ func TestTablesKeepEveryColumn(t *testing.T) {
 	keeps(t, copyPayment)
 	keeps(t, copyRefund)
 	keeps(t, copyTicket)
+	keeps(t, copyEntry)
+	keeps(t, copyAdmission)
 }
 
 func keeps[T any](t *testing.T, copied func(*T) *T) {

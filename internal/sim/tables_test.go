@@ -32,6 +32,10 @@ type tables struct {
 	checks   map[uuid.UUID]*check
 	events   map[string]*keptEvent
 	log      []boxoffice.Change
+	waiting  int // the column of the show's head
+	entries  map[uuid.UUID]*boxoffice.WaitlistEntry
+	waited   []uuid.UUID // keys of entries, the earliest first
+	room     room
 }
 
 type receipt struct {
@@ -86,19 +90,22 @@ func name(u uuid.UUID) string {
 	return fmt.Sprintf("%d~%x", n, u[10:12])
 }
 
-func newTables(clock time.Time, limit int) *tables {
+func newTables(clock time.Time, limit int, open bool) *tables {
 	t := &tables{
 		terms: &boxoffice.Terms{
 			ShowID: show, Definition: 1, Status: boxoffice.ShowOnSale, StartsAt: clock.Add(8 * time.Hour), Currency: "EUR",
-			HoldSeconds: 60, MaxHoldSeconds: 240, MaxPlacesPerReservation: 4, MaxPlacesPerCustomer: limit, Plan: plan,
+			HoldSeconds: 60, MaxHoldSeconds: 240, OfferSeconds: 40, MaxPlacesPerReservation: 4, MaxPlacesPerCustomer: limit, Plan: plan,
 			Prices: map[boxoffice.PriceKey]int64{
 				{Category: "stalls", TicketType: "standard"}: 1000, {Category: "box", TicketType: "standard"}: 2500, {Category: "floor", TicketType: "standard"}: 300,
 			},
 			Cancellation: &boxoffice.Cancellation{RefundPercent: 80, UntilMinutesBeforeStart: 60},
+			QueueOpen:    open,
+			Queue:        boxoffice.Queue{Mode: boxoffice.QueueOff, Threshold: 100, RatePerMinute: 20, AdmissionSeconds: 20, SessionSeconds: 90, ReturnSeconds: 40},
 		},
 		changed: clock.Add(-time.Hour), seats: map[int32]boxoffice.SeatRow{}, areas: map[int32]boxoffice.AreaRow{},
 		holds: map[uuid.UUID]*boxoffice.Reservation{}, books: map[uuid.UUID]*boxoffice.Booking{}, scans: map[uuid.UUID]*boxoffice.Scan{},
 		blocks: map[uuid.UUID][]int32{}, receipts: map[boxoffice.KeyID]receipt{}, checks: map[uuid.UUID]*check{}, events: map[string]*keptEvent{},
+		entries: map[uuid.UUID]*boxoffice.WaitlistEntry{}, room: room{answers: map[uuid.UUID]int64{}, head: boxoffice.QueueHead{Since: clock}},
 	}
 	for no := range seatNames {
 		t.seats[int32(no)] = boxoffice.SeatRow{No: int32(no), State: 'a'}
@@ -122,6 +129,11 @@ type loading struct {
 	bookings []uuid.UUID
 	checkIns []*boxoffice.CheckIn
 	units    map[int32]int
+
+	frees, redefines bool
+	joins            []string
+	leaves           []uuid.UUID
+	turns            []int64
 }
 
 // load reads what commands need to be decided, as the lanes do.
@@ -131,6 +143,7 @@ func (t *tables) load(now time.Time, cmds []boxoffice.Command) boxoffice.State {
 		Seats: map[int32]*boxoffice.SeatRow{}, Areas: map[int32]*boxoffice.AreaRow{}, Reservations: map[uuid.UUID]*boxoffice.Reservation{},
 		Places: map[string]int{}, Blocks: map[uuid.UUID]bool{}, Receipts: map[boxoffice.KeyID]boxoffice.Remembered{},
 		Bookings: map[uuid.UUID]*boxoffice.Booking{}, Scans: map[uuid.UUID]*boxoffice.Scan{},
+		Waiting: t.waiting, Waitlist: map[uuid.UUID]*boxoffice.WaitlistEntry{}, Admissions: map[int64]*boxoffice.Admission{},
 	}}
 	for no, a := range t.areas {
 		l.st.Areas[no] = &a
@@ -142,6 +155,8 @@ func (t *tables) load(now time.Time, cmds []boxoffice.Command) boxoffice.State {
 		a := t.areas[no]
 		l.due(wanted-(a.Capacity-a.Held-a.Booked), func(r *boxoffice.Reservation) bool { return len(r.Areas) > 0 })
 	}
+	l.admissions()
+	l.waitlist(cmds)
 	for _, id := range l.bookings {
 		l.booking(id)
 	}
@@ -164,14 +179,28 @@ func (l *loading) command(cmd *boxoffice.Command) {
 	case *boxoffice.PlaceReservation:
 		l.want(do.Seats, do.Areas)
 		l.places(do.CustomerID)
+		if t.terms.QueueOpen && do.Pass != nil && !do.Pass.Forged {
+			l.turns = append(l.turns, do.Pass.Number)
+		}
 	case *boxoffice.ChangeReservation:
 		l.want(do.AddSeats, do.AddAreas)
 		l.hold(do.ID)
 		l.places(cmd.Actor.CustomerID)
+		l.frees = l.frees || len(do.RemoveSeats)+len(do.RemoveAreas) > 0
 	case *boxoffice.ExtendReservation:
 		l.hold(do.ID)
 	case *boxoffice.ReleaseReservation:
 		l.hold(do.ID)
+		l.frees = true
+	case *boxoffice.JoinWaitlist:
+		l.joins = append(l.joins, do.CustomerID)
+		l.places(do.CustomerID)
+	case *boxoffice.LeaveWaitlist:
+		l.leaves = append(l.leaves, do.ID)
+		l.frees = true
+	case *boxoffice.OfferWaitlist, *boxoffice.AmendShow:
+		l.frees, l.redefines = true, true
+	case *boxoffice.SetQueue:
 	case *boxoffice.ExpireReservations:
 		l.due(do.Limit, func(*boxoffice.Reservation) bool { return true })
 	case *boxoffice.BeginPayment:
@@ -180,11 +209,14 @@ func (l *loading) command(cmd *boxoffice.Command) {
 		l.hold(do.ReservationID)
 	case *boxoffice.SettlePayment:
 		l.late(do.ReservationID, do.BookingID)
+		l.frees = l.frees || do.Status == boxoffice.PaymentFailed || do.Status == boxoffice.PaymentCancelled
 	case *boxoffice.RecordRefund:
 		l.late(do.ReservationID, do.BookingID)
+		l.frees = true
 	case *boxoffice.CancelBooking:
 		l.hold(do.ReservationID)
 		l.bookings = append(l.bookings, do.BookingID)
+		l.frees = true
 	case *boxoffice.SettleRefund:
 		l.bookings = append(l.bookings, do.BookingID)
 	case *boxoffice.RetryRefund:
@@ -198,6 +230,7 @@ func (l *loading) command(cmd *boxoffice.Command) {
 		l.want(do.Seats, nil)
 	case *boxoffice.UnblockSeats:
 		l.want(do.Seats, nil)
+		l.frees = true
 		if nos, ok := t.blocks[do.BlockID]; ok {
 			l.st.Blocks[do.BlockID] = true
 			for _, no := range nos {
@@ -206,7 +239,9 @@ func (l *loading) command(cmd *boxoffice.Command) {
 		}
 	case *boxoffice.SetAreaCapacity:
 		l.units[do.AreaNo] += 1 << 30
+		l.frees = true
 	case *boxoffice.SetShowStatus:
+		l.frees, l.redefines = true, true
 	default:
 		panic(fmt.Sprintf("what does %T need?", do))
 	}
@@ -292,13 +327,16 @@ func (l *loading) places(customer string) {
 	if l.t.terms.MaxPlacesPerCustomer == 0 || customer == "" {
 		return
 	}
-	n := 0
-	for _, r := range l.t.holds {
-		if r.CustomerID == customer && (r.Status == boxoffice.ReservationConsumed || r.Status == boxoffice.ReservationActive && !r.Overdue(l.st.Now)) {
+	l.st.Places[customer] = l.t.places(customer, l.st.Now)
+}
+
+func (t *tables) places(customer string, now time.Time) (n int) {
+	for _, r := range t.holds {
+		if r.CustomerID == customer && (r.Status == boxoffice.ReservationConsumed || r.Status == boxoffice.ReservationActive && !r.Overdue(now)) {
 			n += r.Places() - r.CancelledPlaces
 		}
 	}
-	l.st.Places[customer] = n
+	return n
 }
 
 func (l *loading) scan(id uuid.UUID) {
@@ -347,6 +385,9 @@ func (t *tables) save(now time.Time, did *boxoffice.Changes) error {
 		t.changed = now
 	}
 	if did.Terms != nil {
+		if h := &t.room.head; did.Terms.QueueOpen && !t.terms.QueueOpen { // the rate counts from now
+			h.Since, h.Freed, h.Calm = t.room.now(now), 0, time.Time{}
+		}
 		t.terms = did.Terms
 	}
 	for _, no := range did.Handed {
@@ -377,6 +418,13 @@ func (t *tables) save(now time.Time, did *boxoffice.Changes) error {
 	}
 	if err := t.saveBooks(did); err != nil {
 		return err
+	}
+	if err := t.saveWaitlist(did); err != nil {
+		return err
+	}
+	for _, a := range did.Admissions {
+		row := t.room.entries[a.Number-1].Admission
+		row.SessionEndsAt, row.ReservationID = a.SessionEndsAt, a.ReservationID
 	}
 	for _, b := range did.Blocks {
 		t.blocks[b.ID] = b.SeatNos

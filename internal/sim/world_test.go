@@ -44,6 +44,9 @@ type world struct {
 	tasks   int           // begun
 	under   int           // of them, not ended
 	skew    time.Duration // how far the database's clock is ahead of the others
+	passes  []boxoffice.Pass
+	mailed  map[uuid.UUID]int // offers, by entry
+	swept   bool              // the waitlist, in the end
 	seen    *seen
 
 	mu     sync.Mutex
@@ -119,8 +122,8 @@ type job struct {
 const taskExpire boxoffice.TaskKind = "expire"
 
 func newWorld(seed uint64, b bug, s *seen) *world {
-	w := &world{bug: b, seen: s, slow: seed/3%2 == 0}
-	w.tables = newTables(w.clock(), int(seed%3)*2)
+	w := &world{bug: b, seen: s, slow: seed/3%2 == 0, mailed: map[uuid.UUID]int{}}
+	w.tables = newTables(w.clock(), int(seed%3)*2, hasRoom(seed))
 	w.gate = &gateway{w: w, charges: map[uuid.UUID]*charge{}, refunds: map[string]*moneyBack{}}
 	w.auditor = newAuditor(w)
 	for n := range 3 {
@@ -437,6 +440,7 @@ func (w *world) commit(p *process, batch []*call, answered bool) {
 		w.interleave(p, outcomes, did)
 	}
 	w.missave(did, answered)
+	was := w.tables.terms
 	if err := w.tables.save(now, did); err != nil {
 		w.fail("the database refuses: %v", err)
 		for _, c := range batch {
@@ -454,10 +458,14 @@ func (w *world) commit(p *process, batch []*call, answered bool) {
 		c.out = outcomes[i]
 	}
 	w.auditor.batch(batch, cmds, outcomes, did.Log)
+	w.reopen(was, now)
 }
 
 func (w *world) enqueue(t boxoffice.Task) {
 	if t.Kind == boxoffice.TaskMail {
+		if t.Mail == boxoffice.MailOffer {
+			w.mailed[t.WaitlistEntryID]++
+		}
 		return
 	}
 	w.jobs = append(w.jobs, &job{n: len(w.jobs) + 1, task: t, at: t.At})
@@ -535,6 +543,8 @@ type told struct {
 	status  boxoffice.BookingStatus
 	refunds []uuid.UUID
 	id      uuid.UUID
+	left    bool // the waitlist: id is the entry
+	number  int64
 	scan    *boxoffice.Scan
 }
 
@@ -577,6 +587,9 @@ func (t told) String() string {
 	}
 	if t.scan != nil {
 		s = append(s, string(t.scan.Result))
+	}
+	if t.number > 0 {
+		s = append(s, fmt.Sprint("number ", t.number))
 	}
 	return strings.Join(append(s, string(t.status)), " ")
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // availabilityAge is how old the availability in lists may be.
-const availabilityAge = 5 * time.Second
+const availabilityAge = 3 * time.Second
 
 // countsMax is how many shows' counts are kept.
-const countsMax = 20_000
+const countsMax = 100_000
 
 // countsCache keeps what was counted in shows, so that lists that everybody
 // looks at do not count 20,000 seats each time. A show is counted again only

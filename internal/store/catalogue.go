@@ -351,7 +351,7 @@ func (s *Store) Events(ctx context.Context, f EventFilter) (list []EventListing,
 	if q := boxoffice.SearchForm(f.Query); q != "" {
 		pattern = "%" + likeEscaper.Replace(q) + "%"
 	}
-	find := func(q querier) error {
+	find := func(ctx context.Context, q querier) error {
 		ids, err := readIDs(ctx, q, sqlEventsFind, f.Organisation, f.Drafts, f.Kind, f.Genre, pattern, f.ExternalRef,
 			idOrNil(f.VenueID), f.City, f.date(), f.From, f.To, f.Language, f.upcoming(), f.anyShow(), f.after(), f.Limit, nil)
 		if err == nil {
@@ -360,9 +360,9 @@ func (s *Store) Events(ctx context.Context, f EventFilter) (list []EventListing,
 		return err
 	}
 	if f.Drafts { // organisers look at what they have just made
-		err = find(s.pool)
+		err = find(ctx, s.pool)
 	} else {
-		err = s.reading(find)
+		err = s.reading(ctx, find)
 	}
 	return list, err
 }
@@ -437,7 +437,7 @@ type Facet struct {
 // "kind", the most frequent values first.
 func (s *Store) Facets(ctx context.Context, organisation uuid.UUID) (map[string][]Facet, error) {
 	var facets map[string][]Facet
-	err := s.reading(func(q querier) error {
+	err := s.reading(ctx, func(ctx context.Context, q querier) error {
 		facets = map[string][]Facet{}
 		rows, err := q.Query(ctx, sqlFacetsCount, organisation, nil)
 		if err != nil {

@@ -63,6 +63,27 @@ type laneCommand struct {
 	replay     bool    // it was a replay already when its commit went unanswered
 }
 
+// seatsAlike is how many seats take as long as the rest of a command does.
+const seatsAlike = 16
+
+// Weight implements [lanes.Heavy].
+func (c *laneCommand) Weight() int {
+	seats := len(c.extraSeats)
+	switch do := c.Do.(type) {
+	case *boxoffice.PlaceReservation:
+		seats += len(do.Seats)
+	case *boxoffice.ChangeReservation:
+		seats += len(do.AddSeats) + len(do.RemoveSeats)
+	case *boxoffice.BlockSeats:
+		seats += len(do.Seats)
+	case *boxoffice.UnblockSeats:
+		seats += len(do.Seats)
+	case *boxoffice.ExpireReservations:
+		seats += do.Limit
+	}
+	return 1 + seats/seatsAlike
+}
+
 type laneCall = lanes.Call[*laneCommand, boxoffice.Outcome]
 
 // do sends a command through its show's lane. The outcome's refusal comes back
@@ -300,12 +321,17 @@ type laneShow struct {
 	ever     bool
 	limits   bool               // a command of the batch sets a limit per customer
 	overdue  map[uuid.UUID]bool // holders of wanted seats whose time is up, and the last holds of turns
-	frees    bool               // a command of the batch may free places
-	joins    []string           // customers who want to wait
-	entries  map[uuid.UUID]bool // of the waitlist, named; false: asked for
-	step     int                // of loading the waitlist
 	outcomes []boxoffice.Outcome
 	did      *boxoffice.Changes
+
+	// Of the waitlist: see lane_waitlist.go.
+	frees     bool               // a command of the batch may free places
+	redefines bool               // a command may begin sales again, raise limits, or ask to serve
+	joins     []string           // customers who want to wait
+	leaves    int32              // commands to leave it
+	entries   map[uuid.UUID]bool // named; false: asked for
+	sorts     []waitlistSort     // that wait
+	step      int                // of loading it
 }
 
 // runSafely turns a panic, a bug in the rules, into an error: the batch is then

@@ -45,7 +45,6 @@ func (t *laneTx) load(ctx context.Context) error {
 		sh.state.Blocks = map[uuid.UUID]bool{}
 		sh.state.Bookings = map[uuid.UUID]*boxoffice.Booking{}
 		sh.state.Scans = map[uuid.UUID]*boxoffice.Scan{}
-		sh.state.Waitlist = map[uuid.UUID]*boxoffice.WaitlistEntry{}
 		sh.need()
 	}
 	b := &pgx.Batch{}
@@ -53,6 +52,7 @@ func (t *laneTx) load(ctx context.Context) error {
 	t.loadReservations(b)
 	t.loadScans(b)
 	t.loadAdmissions(b)
+	t.loadWaitlist(b)
 	// What is read shows what else is needed: the seats of a hold that is named,
 	// its booking, an overdue hold on one of the seats. It ends because each is
 	// asked for once.
@@ -74,7 +74,6 @@ func (sh *laneShow) need() {
 	sh.seats, sh.areas = map[int32]bool{}, map[int32]int{}
 	sh.named, sh.overdue, sh.owned = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
 	sh.bookings, sh.late = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
-	sh.entries = map[uuid.UUID]bool{}
 	want := func(seats []boxoffice.SeatWant) {
 		for _, w := range seats {
 			if w.No >= 0 {
@@ -83,6 +82,9 @@ func (sh *laneShow) need() {
 		}
 	}
 	sh.limits = sh.state.Terms.MaxPlacesPerCustomer > 0
+	if sh.waiting > 0 {
+		sh.due = 1 // is any? Its places are for those who wait, whatever the batch is about
+	}
 	for _, c := range sh.calls {
 		switch do := c.Command.Do.(type) {
 		case *boxoffice.PlaceReservation:
@@ -108,20 +110,21 @@ func (sh *laneShow) need() {
 			sh.named[do.ID], sh.frees = true, true
 		case *boxoffice.ExpireReservations:
 			sh.due += do.Limit
-			sh.frees = true
 		case *boxoffice.JoinWaitlist:
 			sh.joining(do.CustomerID)
 		case *boxoffice.LeaveWaitlist:
-			sh.entries[do.ID], sh.frees = true, true
-		case *boxoffice.OfferWaitlist:
+			sh.entry(do.ID)
+			sh.leaves++
 			sh.frees = true
+		case *boxoffice.OfferWaitlist:
+			sh.frees, sh.redefines = true, true
 		case *boxoffice.BeginPayment:
 			sh.named[do.ReservationID] = true
 		case *boxoffice.ConfirmReservation:
 			sh.named[do.ReservationID] = true
 		case *boxoffice.SettlePayment:
 			sh.named[do.ReservationID], sh.bookings[do.BookingID], sh.late[do.ReservationID] = true, true, true
-			sh.frees = true
+			sh.frees = sh.frees || do.Status == boxoffice.PaymentFailed || do.Status == boxoffice.PaymentCancelled
 		case *boxoffice.RecordRefund:
 			sh.named[do.ReservationID], sh.bookings[do.BookingID], sh.late[do.ReservationID] = true, true, true
 			sh.frees = true
@@ -148,9 +151,9 @@ func (sh *laneShow) need() {
 			sh.areas[do.AreaNo] += math.MaxInt32 / 2
 			sh.frees = true
 		case *boxoffice.SetShowStatus:
-			sh.frees = true
+			sh.frees, sh.redefines = true, true
 		case *boxoffice.AmendShow:
-			sh.frees = true
+			sh.frees, sh.redefines = true, true
 			sh.ever = sh.ever || do.Currency != nil
 			sh.limits = sh.limits || do.MaxPlacesPerCustomer != nil
 			if do.Plan != nil {

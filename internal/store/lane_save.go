@@ -121,7 +121,6 @@ func exactly(b *pgx.Batch, n int, what, sql string, args ...any) {
 func (t *laneTx) saveHeads(b *pgx.Batch) {
 	var ids, orgs []uuid.UUID
 	var versions, defs []int64
-	var waiting []int32
 	var nows []time.Time
 	for _, sh := range t.shows {
 		if !sh.did.Dirty {
@@ -133,10 +132,10 @@ func (t *laneTx) saveHeads(b *pgx.Batch) {
 		}
 		ids, orgs = append(ids, sh.id), append(orgs, sh.state.Terms.OrganisationID)
 		versions = append(versions, sh.did.Version)
-		nows, defs, waiting = append(nows, sh.state.Now), append(defs, def), append(waiting, int32(sh.did.Waiting))
+		nows, defs = append(nows, sh.state.Now), append(defs, def)
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlShowHeadsUpdate, ids, orgs, versions, nows, defs, waiting)
+		b.Queue(sqlShowHeadsUpdate, ids, orgs, versions, nows, defs)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/rowlock/rowlock/internal/fixture"
 	"github.com/rowlock/rowlock/internal/pgtest"
 	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/sql/queries"
 )
 
 // shop is a show on a database that the test can look into.
@@ -225,6 +226,30 @@ func TestLane(t *testing.T) {
 		}
 	})
 
+	t.Run("a batch that had none of its shows waits in line for one, and does not ask again and again", func(t *testing.T) {
+		t.Parallel()
+		line := &tap{in: make(chan struct{})}
+		s := openShop(t, fixture.Options{}, func(c *store.Config) {
+			c.Lanes.Lanes, c.Lanes.Timeout, c.LaneDial = 1, 5*time.Second, line.dial
+		})
+		release := s.hold(t)
+		defer release()
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.place(t.Context(), "a", 0, 0)
+			done <- err
+		}()
+		select {
+		case <-line.in:
+		case err := <-done:
+			t.Fatal("the lane never waited for the lock itself:", err)
+		}
+		release()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	})
+
 	t.Run("a show that stays locked is LOCK_TIMEOUT and nothing is done", func(t *testing.T) {
 		t.Parallel()
 		s := openShop(t, fixture.Options{}, func(c *store.Config) { c.Lanes.Timeout = 200 * time.Millisecond })
@@ -353,6 +378,35 @@ func TestLane(t *testing.T) {
 			t.Fatal("seats in two reservations:", n)
 		}
 	})
+}
+
+// tap listens to the first connection that is made, which is a lane's: waiters
+// come later. in is closed when it waits for a show's lock.
+type tap struct {
+	lines atomic.Int32
+	in    chan struct{}
+}
+
+func (p *tap) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil || p.lines.Add(1) > 1 {
+		return conn, err
+	}
+	return &tapped{Conn: conn, in: p.in}, nil
+}
+
+type tapped struct {
+	net.Conn
+	in    chan struct{}
+	heard bool
+}
+
+func (c *tapped) Write(b []byte) (int, error) {
+	if !c.heard && bytes.Contains(b, []byte(queries.All()["lanes_wait_show"])) {
+		c.heard = true
+		close(c.in)
+	}
+	return c.Conn.Write(b)
 }
 
 // cutter is a network that loses the connection around the first COMMIT of a

@@ -178,19 +178,19 @@ func (s *Store) stillThere(ctx context.Context, conn *pgx.Conn) error {
 	return conn.Ping(ctx)
 }
 
-// ReadShowVersions reads the versions of shows, by one statement. Those that
-// do not exist are missing.
-func (s *Store) ReadShowVersions(ctx context.Context, shows []uuid.UUID) (map[uuid.UUID]int64, error) {
+// ReadShowVersions reads the versions of shows, by one statement, and what time
+// it is. Shows that do not exist are missing.
+func (s *Store) ReadShowVersions(ctx context.Context, shows []uuid.UUID) (versions map[uuid.UUID]int64, now time.Time, err error) {
 	rows, err := s.pool.Query(ctx, sqlShowHeadsVersions, shows)
 	if err != nil {
-		return nil, coded(err)
+		return nil, now, coded(err)
 	}
-	versions := make(map[uuid.UUID]int64, len(shows))
+	versions = make(map[uuid.UUID]int64, len(shows))
 	var id uuid.UUID
 	var version int64
-	_, err = pgx.ForEachRow(rows, []any{&id, &version}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&id, &version, &now}, func() error {
 		versions[id] = version
 		return nil
 	})
-	return versions, coded(err)
+	return versions, now, coded(err)
 }

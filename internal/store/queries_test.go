@@ -54,7 +54,7 @@ func TestLaneStatementsKeepToTheirIndexes(t *testing.T) {
 		"reservations_insert", "reservations_update", "changes_insert",
 		"bookings_load", "bookings_save", "payments_load", "payments_save", "payment_checks_insert", "payment_checks_hurry",
 		"payment_checks_delete", "refunds_load", "refunds_save", "tickets_load", "tickets_named", "tickets_save", "scans_load", "scans_save",
-		"waitlist_free", "waitlist_next", "waitlist_named", "waitlist_of_customers", "waitlist_save", "waitlist_mark", "waitlist_buyers_save",
+		"waitlist_sorts", "waitlist_free", "waitlist_next", "waitlist_count", "waitlist_named", "waitlist_of_customers", "waitlist_save", "waitlist_mark", "waitlist_buyers_save",
 		"waitlist_looks_save",
 		"buyers_save", "ticket_holders_save", "ticket_holders_clear",
 		"shows_terms", "shows_prices", "plans_read", "plan_categories_load", "plan_seats_load", "plan_areas_load",

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/live"
 	"github.com/rowlock/rowlock/sql/queries"
 )
@@ -18,6 +19,7 @@ var sqlServiceReplicaLag = queries.Must("service_replica_lag")
 const (
 	replicaLagMax = 10 * time.Second
 	replicaEvery  = time.Second
+	replicaMax    = time.Second // for an answer; then the primary is asked
 	replicaFollow = 2000 // log entries by which a whole map may be behind
 )
 
@@ -52,15 +54,26 @@ func (s *Store) replicaLag(ctx context.Context) (time.Duration, error) {
 // catalogue. It does so on the replica if that is of use, and on the primary
 // otherwise, and again there when the replica fails. Whatever must know what
 // was acknowledged before it is read from the primary.
-func (s *Store) reading(do func(q querier) error) error {
+func (s *Store) reading(ctx context.Context, do func(ctx context.Context, q querier) error) error {
 	if s.useful.Load() {
-		err := do(s.replica)
-		if !away(err) && !retryable(err) { // what the primary has vacuumed away ends a standby's query, which may be retried
+		if err := s.nearby(ctx, func(ctx context.Context) error { return do(ctx, s.replica) }); err == nil || ctx.Err() != nil {
 			return err
 		}
+	}
+	return do(ctx, s.pool)
+}
+
+// nearby asks the replica. If that fails, or takes long, the primary may know
+// better, and the replica is of no use until it is looked at again: it may be
+// going away, or have ended the query because of what the primary has vacuumed.
+func (s *Store) nearby(ctx context.Context, ask func(ctx context.Context) error) error {
+	near, cancel := context.WithTimeout(ctx, replicaMax)
+	defer cancel()
+	err := ask(near)
+	if err != nil && ctx.Err() == nil && boxoffice.CodeOf(err) != boxoffice.CodeNotFound { // which it may only not have yet
 		s.useful.Store(false)
 	}
-	return do(s.pool)
+	return err
 }
 
 // readSeatMapNearby reads a whole map from the replica, and from the primary
@@ -71,9 +84,11 @@ func (s *Store) readSeatMapNearby(ctx context.Context, show uuid.UUID) *live.Map
 		return nil
 	}
 	var m *live.Map
-	err := pgx.BeginTxFunc(ctx, s.replica, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
-		m, err = s.readSeatMap(ctx, tx, show)
-		return err
+	err := s.nearby(ctx, func(ctx context.Context) error {
+		return pgx.BeginTxFunc(ctx, s.replica, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) (err error) {
+			m, err = s.readSeatMap(ctx, tx, show)
+			return err
+		})
 	})
 	if err != nil {
 		return nil // it may be a show that the replica does not have yet

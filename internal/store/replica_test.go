@@ -2,8 +2,10 @@ package store_test
 
 import (
 	"context"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -99,5 +101,27 @@ func TestAReplicaThatIsAwayIsNotMissed(t *testing.T) {
 	}
 	if s.ReplicaIsUseful() {
 		t.Error("it is asked again")
+	}
+}
+
+func TestAReplicaThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	s := fixture.Open(t, func(c *store.Config) { c.ReplicaURL = "postgres://nobody@" + mute.Addr().String() + "/none" })
+	show := fixture.Show(t, s, fixture.Options{})
+	for range 2 {
+		s.TrustReplica() // as if it had answered a moment ago
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if m, err := s.ReadSeatMap(ctx, show.ID); err != nil || len(m.States) != 10 {
+			t.Errorf("%+v, %v", m, err)
+		}
+		if list, err := s.Shows(ctx, store.ShowFilter{Organisation: boxoffice.DefaultOrganisationID, Page: store.Page{Limit: 50}}); err != nil || len(list) != 1 {
+			t.Errorf("%d shows, %v", len(list), err)
+		}
 	}
 }

@@ -591,7 +591,7 @@ func (s *Store) Shows(ctx context.Context, f ShowFilter) (list []ShowListing, er
 	case f.upcoming():
 		sql, args = sqlShowsFindUpcoming, []any{f.Organisation, f.Drafts, f.AfterStart, f.after(), f.Limit, nil}
 	}
-	find := func(q querier) error {
+	find := func(ctx context.Context, q querier) error {
 		ids, err := readIDs(ctx, q, sql, args...)
 		if err == nil {
 			list, err = s.readShows(ctx, q, ids)
@@ -599,9 +599,9 @@ func (s *Store) Shows(ctx context.Context, f ShowFilter) (list []ShowListing, er
 		return err
 	}
 	if f.Drafts { // organisers look at what they have just made
-		err = find(s.pool)
+		err = find(ctx, s.pool)
 	} else {
-		err = s.reading(find)
+		err = s.reading(ctx, find)
 	}
 	return list, err
 }

@@ -133,6 +133,10 @@ func openPool(ctx context.Context, url string, most int32) (*pgxpool.Pool, error
 	}
 	c.MaxConns = most
 	c.ConnConfig.RuntimeParams["application_name"] = "rowlock requests"
+	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		quickColumns(conn)
+		return nil
+	}
 	return pgxpool.NewWithConfig(ctx, c)
 }
 

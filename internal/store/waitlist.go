@@ -19,6 +19,7 @@ var (
 	sqlWaitlistPosition = queries.Must("waitlist_position")
 	sqlWaitlistLook     = queries.Must("waitlist_look")
 	sqlWaitlistShows    = queries.Must("waitlist_shows")
+	sqlWaitlistPurge    = queries.Must("waitlist_buyers_purge")
 )
 
 // WaitlistView is an entry of a waitlist as a client sees it, at one instant.
@@ -60,7 +61,7 @@ func (s *Store) JoinWaitlist(ctx context.Context, actor boxoffice.Actor, key *bo
 	if err != nil {
 		return nil, false, err
 	}
-	v, err := s.ReadWaitlistEntry(ctx, uuid.Nil, "", out.Receipt.ID)
+	v, err := s.waitlistEntry(ctx, out.Receipt.ID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -98,27 +99,45 @@ func (s *Store) OfferWaitlist(ctx context.Context, show uuid.UUID) error {
 	return err
 }
 
-// UnservedShows lists shows where somebody waits though something is free, at
-// most limit.
+// UnservedShows lists shows on sale where somebody waits though something is
+// free, at most limit.
 func (s *Store) UnservedShows(ctx context.Context, limit int) ([]uuid.UUID, error) {
 	rows, err := s.pool.Query(ctx, sqlWaitlistShows, limit)
 	return collect(rows, err, scanID)
+}
+
+// PurgeWaitlistBuyers forgets who waited for shows that are long over, at most
+// limit. Their entries stay, without a name.
+func (s *Store) PurgeWaitlistBuyers(ctx context.Context, limit int) (n int64, err error) {
+	tag, err := s.pool.Exec(ctx, sqlWaitlistPurge, limit)
+	return tag.RowsAffected(), coded(err)
 }
 
 // ReadWaitlistEntry returns an entry, also after its end. A zero organisation
 // reads all organisations', and customerID "" anybody's; otherwise those of
 // others are NOT_FOUND.
 func (s *Store) ReadWaitlistEntry(ctx context.Context, organisation uuid.UUID, customerID string, id uuid.UUID) (*WaitlistView, error) {
+	v, err := s.waitlistEntry(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case customerID != "" && v.CustomerID != customerID, organisation != uuid.Nil && v.OrganisationID != organisation:
+		return nil, errNoEntry()
+	}
+	return v, s.explainWaiting(ctx, v.ShowID, []*WaitlistView{v})
+}
+
+// waitlistEntry reads an entry as it is written down.
+func (s *Store) waitlistEntry(ctx context.Context, id uuid.UUID) (*WaitlistView, error) {
 	rows, err := s.pool.Query(ctx, sqlWaitlistRead, id)
 	list, err := collect(rows, err, scanWaitlistView)
+	if err == nil && len(list) == 0 {
+		err = errNoEntry()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 || customerID != "" && list[0].CustomerID != customerID ||
-		organisation != uuid.Nil && list[0].OrganisationID != organisation {
-		return nil, errNoEntry()
-	}
-	return list[0], s.explainWaiting(ctx, list[0].ShowID, list)
+	return list[0], nil
 }
 
 // WaitlistFilter says which entries of a show to list.

@@ -11,6 +11,7 @@ import (
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
 	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/sql/queries"
 )
 
 func waiter(name string) boxoffice.Actor { return boxoffice.Actor{CustomerID: name, Name: name} }
@@ -396,4 +397,235 @@ func TestWhateverFreesPlacesServesTheWaitlist(t *testing.T) {
 		})
 	}
 	r.proven(t)
+}
+
+// The first who waits leaves in the very batch that frees places for them: the
+// next has the places, though one party was all that they would do for.
+func TestWhoLeavesWhenTheirTurnComesMakesWayForTheNext(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 2, 0))
+	hold, err := s.place(t.Context(), "ann", 0, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := join(t, s.Store, s.ID, "first", 2), join(t, s.Store, s.ID, "second", 2)
+	both := gathered(t, s.db, 2)
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, _, err := both.LeaveWaitlist(t.Context(), waiter("first"), new(fixture.Key()), first.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	group.Go(func() {
+		if _, _, err := both.ReleaseReservation(t.Context(), waiter("ann"), new(fixture.Key()), hold.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	group.Wait()
+	if v := entry(t, s.Store, second.ID); v.Status != boxoffice.WaitlistOffered {
+		t.Errorf("the second is %s", v.Status)
+	}
+}
+
+// untouched fails when a transaction since the given one has locked one of a
+// show's seats: that leaves its mark in the row.
+func (s shop) untouched(t *testing.T, since int, seats []boxoffice.Seat) {
+	t.Helper()
+	nos := make([]int32, len(seats))
+	for i := range seats {
+		nos[i] = seats[i].No
+	}
+	if n := s.count(t, "select count(*) from show_seats where show_id = $1 and seat_no = any ($2::int[]) and xmax::text::bigint >= $3", s.ID, nos, since); n > 0 {
+		t.Errorf("%d of %d seats were locked that it was not about", n, len(seats))
+	}
+}
+
+// transaction is the number of a transaction of now.
+func (s shop) transaction(t *testing.T) int {
+	t.Helper()
+	return s.count(t, "select pg_current_xact_id()::text::bigint")
+}
+
+// Somebody waits for one category, and all the others are on sale: a batch that
+// frees places there reads no more than what is free of the one.
+func TestAWaitlistForOneCategoryLeavesTheOthersAlone(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{Seats: 40, RowLength: 40, Edit: func(n *store.NewShow) { n.MaxPlacesPerReservation = 20 }})
+	front := make([]int, 20)
+	for i := range front {
+		front[i] = i
+	}
+	if _, err := s.place(t.Context(), "ann", 0, front...); err != nil {
+		t.Fatal(err)
+	}
+	e := join(t, s.Store, s.ID, "waits", 1, "Front")
+	since := s.transaction(t)
+	hold, err := s.place(t.Context(), "bob", 0, 30, 31)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.ReleaseReservation(t.Context(), waiter("bob"), new(fixture.Key()), hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.untouched(t, since, s.Seats[32:])
+	if v := entry(t, s.Store, e.ID); v.Status != boxoffice.WaitlistWaiting || v.Why != boxoffice.WaitSoldOut {
+		t.Errorf("it is %s: %s", v.Status, v.Why)
+	}
+}
+
+// Nobody is served while sales rest: nothing is read or locked for it, whatever
+// is given back.
+func TestAWaitlistThatRestsCostsNothing(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 6, 0))
+	hold, err := s.place(t.Context(), "ann", 0, 0, 1, 2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.pool.Exec(t.Context(), `insert into waitlist_entries (show_id, entry_id, organisation_id, customer_id, entry_no, party_size, status, joined_at)
+		select show_id, gen_random_uuid(), organisation_id, 'waits', 0, 6, 'waiting', clock_timestamp() from shows where show_id = $1`, s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.pool.Exec(t.Context(), "update show_heads set waiting = 1 where show_id = $1", s.ID); err != nil {
+		t.Fatal(err)
+	}
+	pause := boxoffice.SetShowStatus{Verb: boxoffice.PauseShow}
+	if _, err := s.SetShowStatus(t.Context(), fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, s.ID, pause); err != nil {
+		t.Fatal(err)
+	}
+	since := s.transaction(t)
+	if _, _, err := s.ChangeReservation(t.Context(), waiter("ann"), new(fixture.Key()), hold.ID, store.ChangeRequest{
+		RemoveSeats: []store.SeatRef{{ID: s.Seats[0].ID}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.untouched(t, since, s.Seats[4:])
+}
+
+// Who has all that a customer may have is passed over, however many they are.
+func TestAnybodyWhoMayHaveNoMoreIsPassedOver(t *testing.T) {
+	t.Parallel()
+	const many = 60
+	s := openShop(t, offersOf(600, 2, many))
+	hold, err := s.place(t.Context(), "ann", 0, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range many {
+		group.Go(func() {
+			who := fmt.Sprint("has-one-", i)
+			if _, _, err := s.PlaceReservation(t.Context(), waiter(who), new(fixture.Key()), store.PlaceRequest{
+				ShowID: s.ID, CustomerID: who, Areas: []store.AreaRef{{ID: s.Areas[0].ID, Quantity: 1}},
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for i := range many {
+		group.Go(func() { join(t, s.Store, s.ID, fmt.Sprint("has-one-", i), 1) })
+	}
+	group.Wait()
+	last := join(t, s.Store, s.ID, "last", 1)
+	one := 1
+	if _, err := s.AmendShow(t.Context(), fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, s.ID, store.ShowAmendment{MaxPlacesPerCustomer: &one}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.ReleaseReservation(t.Context(), waiter("ann"), new(fixture.Key()), hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	if v := entry(t, s.Store, last.ID); v.Status != boxoffice.WaitlistOffered || v.Position != 0 {
+		t.Errorf("the last is %s: %s", v.Status, v.Why)
+	}
+}
+
+// A sale that begins by itself begins with those who wait: whoever is first
+// with a request is behind them.
+func TestASaleThatBeginsByItselfServesTheWaitlistFirst(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 1, 0))
+	hold, err := s.place(t.Context(), "ann", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := join(t, s.Store, s.ID, "waits", 1)
+	begins := new(s.clock(t).Add(time.Second))
+	if _, err := s.AmendShow(t.Context(), fixture.Staff, new(fixture.Key()), boxoffice.DefaultOrganisationID, s.ID, store.ShowAmendment{SalesStartAt: &begins}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.ReleaseReservation(t.Context(), waiter("ann"), new(fixture.Key()), hold.ID); err != nil {
+		t.Fatal(err)
+	}
+	if v := entry(t, s.Store, e.ID); v.Status != boxoffice.WaitlistWaiting || v.Why != boxoffice.WaitNotOnSale {
+		t.Fatalf("before the sale it is %s: %s", v.Status, v.Why)
+	}
+	if _, err := s.pool.Exec(t.Context(), "select pg_sleep(extract(epoch from $1::timestamptz - clock_timestamp()) + 0.001)", *begins); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.place(t.Context(), "bob", 0, 0); boxoffice.CodeOf(err) != boxoffice.CodeSeatAlreadyReserved {
+		t.Errorf("a buyer who had not waited: %v", err)
+	}
+	if v := entry(t, s.Store, e.ID); v.Status != boxoffice.WaitlistOffered {
+		t.Errorf("it is %s", v.Status)
+	}
+}
+
+// Shows that are over, or sell no more, are nothing to the sweep, however much
+// is left of them: it would look at them for ever.
+func TestTheSweepLeavesShowsAloneThatSellNoMore(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 2, 0))
+	if _, err := s.place(t.Context(), "ann", 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	join(t, s.Store, s.ID, "pair", 2)
+	for what, c := range map[string]struct {
+		sql  string
+		want int
+	}{
+		"on sale":            {"update shows set starts_at = clock_timestamp() + interval '1 day' where show_id = $1", 1},
+		"over":               {"update shows set starts_at = clock_timestamp() - interval '1 day' where show_id = $1", 0},
+		"not yet over":       {"update shows set starts_at = clock_timestamp() - interval '1 hour', ends_at = clock_timestamp() + interval '1 hour' where show_id = $1", 1},
+		"sold till the eve":  {"update shows set sales_end_at = clock_timestamp() - interval '1 minute' where show_id = $1", 0},
+		"not sold until May": {"update shows set sales_start_at = clock_timestamp() + interval '1 minute' where show_id = $1", 0},
+	} {
+		tx, err := s.pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		if _, err := tx.Exec(t.Context(), c.sql, s.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.QueryRow(t.Context(), "select count(*) from ("+queries.All()["waitlist_shows"]+"\n) x", 10).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		tx.Rollback(t.Context())
+		if n != c.want {
+			t.Errorf("a show that is %s: %d", what, n)
+		}
+	}
+}
+
+// Who waited for a show is forgotten a while after it.
+func TestWhoWaitedIsForgotten(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, offersOf(600, 1, 0))
+	if _, err := s.place(t.Context(), "ann", 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	e := join(t, s.Store, s.ID, "waits", 1)
+	if n, err := s.PurgeWaitlistBuyers(t.Context(), 10); n != 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	if _, err := s.pool.Exec(t.Context(), "update shows set starts_at = clock_timestamp() - interval '31 days'"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.PurgeWaitlistBuyers(t.Context(), 10); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if v := entry(t, s.Store, e.ID); v.Buyer != nil || v.CustomerID != "waits" {
+		t.Errorf("it is %+v", v)
+	}
 }

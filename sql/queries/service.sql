@@ -20,8 +20,9 @@ select coalesce(max(extract(epoch from clock_timestamp() - t.since)), 0)::float8
         select prepared from pg_prepared_xacts where database = current_database()) t;
 
 -- name: service_notify
--- Tells other processes that some show has changed. They ask which.
-notify rowlock_shows;
+-- Tells other processes that some show has changed. They ask which. It is a commit like any other, and has nothing that
+-- would be worth waiting for the disk or a standby.
+select pg_notify('rowlock_shows', ''), set_config('synchronous_commit', 'off', true);
 
 -- name: service_listen
 listen rowlock_shows;

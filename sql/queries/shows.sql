@@ -20,18 +20,18 @@ select h.show_id, h.version, h.changed_at, h.definition, h.waiting
  cross join lateral (select * from show_heads h where h.show_id = w.show_id limit 1) h;
 
 -- name: show_heads_versions
--- Where the logs of shows stand. $1 show_id[].
-select h.show_id, h.version from show_heads h where h.show_id = any ($1::uuid[]);
+-- Where the logs of shows stand, and what time it is. $1 show_id[].
+select h.show_id, h.version, clock_timestamp() from show_heads h where h.show_id = any ($1::uuid[]);
 
 -- name: show_heads_update
 -- Raises versions. One that would not rise becomes null, which the column refuses: the statement travels with COMMIT, so
 -- what it finds wrong must fail the transaction by itself.
--- $1 show_id[], $2 organisation_id[], $3 version[], $4 changed_at[], $5 definition[], $6 waiting[].
-insert into show_heads as h (show_id, organisation_id, version, changed_at, definition, waiting)
-select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::timestamptz[], $5::bigint[], $6::int[])
+-- $1 show_id[], $2 organisation_id[], $3 version[], $4 changed_at[], $5 definition[].
+insert into show_heads as h (show_id, organisation_id, version, changed_at, definition)
+select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::timestamptz[], $5::bigint[])
 on conflict (show_id) do update
    set version = case when h.version < excluded.version then excluded.version end,
-       changed_at = excluded.changed_at, definition = excluded.definition, waiting = excluded.waiting;
+       changed_at = excluded.changed_at, definition = excluded.definition;
 
 -- name: shows_redefine
 -- Writes a show's new terms. Who was reminded of another day is reminded again. $1 show_id, $2 definition, then the terms.

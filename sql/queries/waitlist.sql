@@ -1,14 +1,7 @@
 -- The waitlist of sold-out shows.
 
--- name: waitlist_free
--- The seats of a show that are free, as written down, locked; those that somebody outside the lanes has are left out.
--- $1 show_id.
-select show_id, seat_no, state, reservation_id, held_until, block_id, holder
-  from show_seats where show_id = $1 and state = 'a' order by seat_no for update skip locked;
-
--- name: waitlist_next
--- Who comes next: of each sort of party the earliest, as many as $2 places would do for, and $3 more. Entries of one sort
--- are alike to the rules, so who is left out could not be served. $1 show_id.
+-- name: waitlist_sorts
+-- What sorts of parties wait in a show: sizes, and wanted categories. $1 show_id.
 with recursive sorts as (
   (select w.party_size, w.categories from waitlist_entries w
     where w.show_id = $1 and w.status = 'waiting'
@@ -20,14 +13,34 @@ with recursive sorts as (
      select w.party_size, w.categories from waitlist_entries w
       where w.show_id = $1 and w.status = 'waiting' and (w.party_size, w.categories) > (s.party_size, s.categories)
       order by w.party_size, w.categories limit 1) n)
+select party_size, categories from sorts;
+
+-- name: waitlist_free
+-- The seats of a show that are free, as written down, locked, from runs of numbers; those that somebody outside the lanes
+-- has are left out. $1 show_id, $2 first[], $3 last[], $4 how many of a run at most.
+select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id, s.holder
+  from unnest($2::int[], $3::int[]) as w(first, last)
+ cross join lateral (
+   select * from show_seats s
+    where s.show_id = $1 and s.seat_no between w.first and w.last and s.state = 'a'
+    order by s.seat_no limit $4::int for update skip locked) s;
+
+-- name: waitlist_next
+-- Who comes next: the earliest of some sorts of parties, without those who may not have so many places more. $1 show_id,
+-- $2 party_size[], $3 categories as array literals, $4 how many of each sort, $5 how many places a customer may have, 0 for
+-- any number, $6 now.
 select e.show_id, e.entry_id, e.customer_id, e.entry_no, e.party_size, e.categories, e.status, e.joined_at, e.offered_at,
        e.reservation_id, e.closed_at
-  from sorts s
+  from unnest($2::int[], $3::text[], $4::int[]) as w(party_size, categories, most)
  cross join lateral (
    select * from waitlist_entries e
-    where e.show_id = $1 and e.status = 'waiting' and e.party_size = s.party_size and e.categories = s.categories
+    where e.show_id = $1 and e.status = 'waiting' and e.party_size = w.party_size and e.categories = w.categories::text[]
+      and ($5::int = 0 or e.party_size + (
+           select coalesce(sum(r.places - r.cancelled_places), 0) from reservations r
+            where r.customer_id = e.customer_id and r.show_id = $1
+              and (r.status = 'consumed' or (r.status = 'active' and r.expires_at > $6::timestamptz))) <= $5::int)
     order by e.entry_no
-    limit $2::int / s.party_size + $3::int) e;
+    limit w.most) e;
 
 -- name: waitlist_named
 -- Entries that commands and reservations are about, locked. $1 show_id[], $2 entry_id[].
@@ -67,6 +80,10 @@ on conflict (show_id, entry_id) do update
 -- Says of a reservation whose offer it is. Apart from reservations_insert, where every hold would pay for it.
 -- $1 show_id, $2 reservation_id, $3 entry_id.
 update reservations set waitlist_entry_id = $3 where show_id = $1 and reservation_id = $2;
+
+-- name: waitlist_count
+-- How many wait in a show, when that has changed. $1 show_id, $2 how many.
+update show_heads set waiting = $2 where show_id = $1;
 
 -- name: waitlist_buyers_save
 -- $1 show_id, $2 entry_id, $3 organisation_id, $4 customer_id, $5 name, $6 email, $7 phone, $8 locale.
@@ -120,13 +137,26 @@ select count(*)::int from waitlist_entries where show_id = $1 and status = 'wait
 select looked_at, categories, found, remaining from waitlist_looks where show_id = $1;
 
 -- name: waitlist_shows
--- Shows where somebody waits though something is free, or an overdue hold is not closed. Most of that is of no use to
--- those who wait: it is for the sweep, which asks seldom. $1 how many.
-select w.show_id
-  from (select distinct show_id from waitlist_entries where status = 'waiting') w
-  join shows s on s.show_id = w.show_id and s.status = 'on_sale'
- where exists (select from show_seats p where p.show_id = w.show_id and p.state = 'a')
-    or exists (select from show_areas a where a.show_id = w.show_id and a.held + a.booked < a.capacity)
-    or exists (select from reservations r where r.show_id = w.show_id and r.status = 'active' and r.expires_at <= clock_timestamp())
- order by w.show_id
+-- Shows on sale where somebody waits though something is free, or an overdue hold is not closed. Most of that is of no use
+-- to those who wait: it is for the sweep, which asks seldom. When they are too many, lots are drawn, or the same would
+-- always be first. $1 how many.
+select h.show_id
+  from show_heads h
+  join shows s on s.show_id = h.show_id and s.status = 'on_sale'
+ where h.waiting > 0
+   and coalesce(s.ends_at, s.starts_at) > clock_timestamp()
+   and (s.sales_start_at is null or s.sales_start_at <= clock_timestamp())
+   and (s.sales_end_at is null or s.sales_end_at > clock_timestamp())
+   and (exists (select from show_seats p where p.show_id = h.show_id and p.state = 'a')
+     or exists (select from show_areas a where a.show_id = h.show_id and a.held + a.booked < a.capacity)
+     or exists (select from reservations r where r.show_id = h.show_id and r.status = 'active' and r.expires_at <= clock_timestamp()))
+ order by random()
  limit $1;
+
+-- name: waitlist_buyers_purge
+-- Forgets who waited for shows that were over 30 days ago, at most $1 at a time.
+delete from waitlist_buyers
+ where ctid = any (array(
+   select b.ctid
+     from waitlist_buyers b join shows s using (show_id)
+    where coalesce(s.ends_at, s.starts_at) < clock_timestamp() - interval '30 days' limit $1));

@@ -5,8 +5,8 @@
 //
 // The door is that of rowlock serve with its default settings: limits, metrics
 // and a line of log for each request, which are written and not kept. Only the
-// limit on how often somebody may ask is out of reach: nobody's own, but a
-// benchmark's callers ask without a pause.
+// limits on how often somebody may ask, and how many may watch from one address,
+// are out of reach: nobody's own, but a benchmark's callers ask without a pause.
 package main
 
 import (
@@ -37,6 +37,7 @@ import (
 )
 
 type options struct {
+	addr            string
 	app, lane       string
 	strategy, redis string
 	secret          string
@@ -45,6 +46,7 @@ type options struct {
 
 func main() {
 	var o options
+	flag.StringVar(&o.addr, "addr", "127.0.0.1:0", "host and port to serve at")
 	flag.StringVar(&o.app, "app", "", "URL of the database for requests")
 	flag.StringVar(&o.lane, "lane", "", "URL of the database for what places holds")
 	flag.StringVar(&o.strategy, "strategy", onsale.Rowlock, "how holds are placed; see bench/strategies")
@@ -116,11 +118,12 @@ func serve(ctx context.Context, o *options) error {
 	defer s.Close()
 	door := api.New(api.Options{
 		Log: log, Metrics: metrics, Addr: cfg.Addr, Store: s, InFlightMax: cfg.InFlightMax,
+		StreamsMax: cfg.StreamsMax, StreamsPerAddress: cfg.StreamsMax,
 		Limit: api.LimitOptions{PerSecond: cfg.RateLimit, KeyPerSecond: cfg.RateLimitAPIKeys},
 		Auth:  api.AuthOptions{Secret: []byte(cfg.JWTSecret), Keys: s},
 	})
 	door.Mount("GET /metrics", metrics.Handler())
-	return run(ctx, s, door)
+	return run(ctx, s, door, o.addr)
 }
 
 // open opens the strategy. None, for Rowlock itself, is nil.
@@ -140,9 +143,9 @@ func open(ctx context.Context, o *options, log *slog.Logger) (road store.Road, e
 }
 
 // run serves until ctx ends.
-func run(ctx context.Context, s *store.Store, door *api.API) error {
+func run(ctx context.Context, s *store.Store, door *api.API, addr string) error {
 	server := door.Server()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}

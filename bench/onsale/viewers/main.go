@@ -3,9 +3,11 @@
 // of its own, so that what looking costs and what being looked at costs can be
 // told apart, and since a process has only so many file handles.
 //
-// It prints "ready" when everybody has seen the show. Then it reads the
-// version that the show comes to, waits until everybody has seen that, and
-// writes what they saw when, as a [onsale.Sightings] in gob.
+// It prints "ready" when everybody has seen the show. Then, again and again
+// until its input ends, it reads a version that the show comes to, waits until
+// everybody has seen that, and writes what they saw when, as an
+// [onsale.Sightings] in gob. Whose stream ends comes back, and goes on after
+// what was seen last.
 package main
 
 import (
@@ -22,17 +24,20 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/rowlock/rowlock/bench/onsale"
 )
 
 const (
-	perAddress  = 20_000 // connections from one address: its ports are not endless
-	connecting  = 64     // at once
-	waitMax     = 20 * time.Second
-	eventBuffer = 1024 // only the beginnings of lines are of interest
-	pollBuffer  = 4096
+	perAddress = 20_000 // connections from one address: its ports are not endless
+	connecting = 64     // at once
+	waitMax    = time.Minute
+	lineMax    = 64       // bytes of a line: only the beginnings are of interest
+	readMax    = 64 << 10 // bytes at once
+	pollBuffer = 4096
+	againAfter = 200 * time.Millisecond // where nobody answers
 )
 
 var (
@@ -50,13 +55,32 @@ func main() {
 	}
 }
 
+// over says that everybody goes home.
+var over atomic.Bool
+
 // viewer is one of them.
 type viewer struct {
-	conn    net.Conn
-	r       *bufio.Reader
+	mu   sync.Mutex // conn, and what was seen
+	conn net.Conn
+	r    *bufio.Reader // of who asks
+
 	version atomic.Int64
-	gaps    int
-	seen    []onsale.Sighting
+	seen    onsale.Sightings
+
+	line  []byte // the beginning of a line that is not whole yet
+	event event  // likewise
+	last  string // id of the last event that had one
+	retry time.Duration
+	there func()
+}
+
+// event is as much of an event as is of interest.
+type event struct {
+	name           string
+	id             string
+	identified     bool // by id, which may be that there is none any more
+	after, version int64
+	changes        bool
 }
 
 func watch() error {
@@ -65,13 +89,12 @@ func watch() error {
 	turn := make(chan struct{}, connecting)
 	failed := make(chan error, 1)
 	for i := range all {
-		all[i] = &viewer{}
 		ready.Add(1)
 		turn <- struct{}{}
+		all[i] = &viewer{there: sync.OnceFunc(func() { <-turn; ready.Done() })}
 		ended.Go(func() {
-			there := sync.OnceFunc(func() { <-turn; ready.Done() })
-			defer there()
-			if err := all[i].look(i, there); !errors.Is(err, net.ErrClosed) {
+			defer all[i].there()
+			if err := all[i].look(i); !over.Load() {
 				select {
 				case failed <- err:
 				default:
@@ -86,11 +109,32 @@ func watch() error {
 	default:
 	}
 	fmt.Println("ready")
-	var last int64
-	if _, err := fmt.Fscan(os.Stdin, &last); err != nil {
-		return err
+	out := gob.NewEncoder(os.Stdout)
+	for {
+		var last int64
+		if _, err := fmt.Fscan(os.Stdin, &last); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		if err := out.Encode(sightings(all, last)); err != nil {
+			return err
+		}
 	}
-	out := onsale.Sightings{}
+	over.Store(true)
+	for _, v := range all {
+		v.mu.Lock()
+		v.conn.Close()
+		v.mu.Unlock()
+	}
+	ended.Wait()
+	return nil
+}
+
+// sightings waits until everybody has seen a version, and gathers what they saw
+// since it was last asked.
+func sightings(all []*viewer, last int64) *onsale.Sightings {
+	out := &onsale.Sightings{}
 	for deadline := time.Now().Add(waitMax); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		out.Behind = 0
 		for _, v := range all {
@@ -103,34 +147,117 @@ func watch() error {
 		}
 	}
 	for _, v := range all {
-		v.conn.Close()
+		v.mu.Lock()
+		out.Add(&v.seen)
+		v.seen = onsale.Sightings{}
+		v.mu.Unlock()
 	}
-	ended.Wait()
-	for _, v := range all {
-		out.Gaps += v.gaps
-		out.Seen = append(out.Seen, v.seen...)
-	}
-	return gob.NewEncoder(os.Stdout).Encode(&out)
+	return out
 }
 
-// look looks until the connection is closed, and says by what.
-func (v *viewer) look(i int, there func()) (err error) {
-	from := &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perAddress))}
-	d := net.Dialer{LocalAddr: from, Timeout: waitMax}
-	if i < perAddress {
-		d.LocalAddr = nil
+// look looks until everybody goes home, or there was nothing to be seen at all.
+func (v *viewer) look(i int) error {
+	for attempt := 0; ; attempt++ {
+		err := v.connect(i)
+		if err == nil && *every > 0 {
+			return v.poll()
+		}
+		wait := againAfter
+		if err == nil {
+			err = v.follow()
+			wait = v.retry
+		}
+		if over.Load() || v.version.Load() == 0 || attempt > int(waitMax/againAfter) {
+			return err
+		}
+		time.Sleep(wait)
 	}
-	if v.conn, err = d.Dial("tcp", *addr); err != nil {
+}
+
+func (v *viewer) connect(i int) error {
+	d := net.Dialer{Timeout: waitMax}
+	if i >= perAddress {
+		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i/perAddress))}
+	}
+	conn, err := d.Dial("tcp", *addr)
+	if err != nil {
 		return err
 	}
-	if *every > 0 {
-		return v.poll(there)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.conn = conn; over.Load() {
+		conn.Close()
 	}
-	if _, err := fmt.Fprintf(v.conn, "GET %s/stream HTTP/1.1\r\nHost: %s\r\n\r\n", *path, *addr); err != nil {
+	return nil
+}
+
+// buffers are what is read into: only who has something to read needs one.
+var buffers = sync.Pool{New: func() any { return new([readMax]byte) }}
+
+// follow reads a stream until it ends, and says by what.
+func (v *viewer) follow() error {
+	defer v.conn.Close()
+	request := "GET " + *path + "/stream HTTP/1.1\r\nHost: " + *addr + "\r\n"
+	if v.last != "" {
+		request += "Last-Event-ID: " + v.last + "\r\n"
+	}
+	if _, err := io.WriteString(v.conn, request+"\r\n"); err != nil {
 		return err
 	}
-	v.r = bufio.NewReaderSize(v.conn, eventBuffer)
-	return v.listen(there)
+	raw, err := v.conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	v.line, v.event, v.retry = v.line[:0], event{}, 0
+	if v.last != "" {
+		v.mu.Lock()
+		v.seen.Returned++
+		v.mu.Unlock()
+	}
+	var ended error
+	err = raw.Read(func(fd uintptr) bool {
+		b := buffers.Get().(*[readMax]byte)
+		defer buffers.Put(b)
+		for {
+			n, err := syscall.Read(int(fd), b[:])
+			switch {
+			case err == nil && n > 0:
+				v.hear(b[:n])
+				if n < len(b) {
+					return false // until there is more
+				}
+			case err == nil:
+				ended = io.EOF
+				return true
+			case errors.Is(err, syscall.EINTR):
+			case errors.Is(err, syscall.EAGAIN):
+				return false
+			default:
+				ended = err
+				return true
+			}
+		}
+	})
+	if err == nil {
+		err = ended
+	}
+	return err
+}
+
+// hear takes what was read apart into lines.
+func (v *viewer) hear(b []byte) {
+	for len(b) > 0 {
+		line, rest, whole := bytes.Cut(b, []byte{'\n'})
+		if !whole || len(v.line) > 0 {
+			v.line = append(v.line, line[:min(len(line), max(0, lineMax-len(v.line)))]...)
+			line = v.line
+		}
+		if whole {
+			v.read(line)
+			v.line = v.line[:0]
+		}
+		b = rest
+	}
 }
 
 var (
@@ -138,41 +265,52 @@ var (
 	versionField = []byte(`,"version":`)
 	idField      = []byte("id: ")
 	eventField   = []byte("event: ")
-	snapshotName = []byte("event: snapshot")
+	retryField   = []byte("retry: ")
 )
 
-// listen reads a stream. It looks at the beginnings of lines.
-func (v *viewer) listen(there func()) error {
-	snapshot, whole := false, true
-	for {
-		line, err := v.r.ReadSlice('\n')
-		begins := whole
-		whole = err == nil
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return err
+// read looks at the beginning of a line. An event counts when it has ended.
+func (v *viewer) read(line []byte) {
+	e := &v.event
+	switch {
+	case len(line) == 0:
+		v.saw(e)
+		*e = event{}
+	case bytes.HasPrefix(line, eventField):
+		e.name = string(line[len(eventField):])
+	case bytes.HasPrefix(line, idField):
+		e.id, e.identified = string(line[len(idField):]), true
+	case bytes.HasPrefix(line, retryField):
+		millis, _ := number(line[len(retryField):])
+		v.retry = time.Duration(millis) * time.Millisecond
+	case bytes.HasPrefix(line, changesLine):
+		var rest []byte
+		e.after, rest = number(line[len(changesLine):])
+		e.version, _ = number(bytes.TrimPrefix(rest, versionField))
+		e.changes = true
+	}
+}
+
+func (v *viewer) saw(e *event) {
+	if e.identified {
+		v.last = e.id
+	}
+	before := v.version.Load()
+	switch {
+	case e.name == "reset":
+		v.mu.Lock()
+		v.seen.Resets++
+		v.mu.Unlock()
+	case e.name == "snapshot": // it may be shorter than the changes
+		version, _ := strconv.ParseInt(e.id, 10, 64)
+		v.moved(before, version)
+		v.there()
+	case e.changes:
+		if e.after != before {
+			v.mu.Lock()
+			v.seen.Gaps++
+			v.mu.Unlock()
 		}
-		if !begins {
-			continue
-		}
-		switch {
-		case bytes.HasPrefix(line, eventField):
-			snapshot = bytes.HasPrefix(line, snapshotName)
-		case snapshot && bytes.HasPrefix(line, idField):
-			version, _ := strconv.ParseInt(string(bytes.TrimSpace(line[len(idField):])), 10, 64)
-			if before := v.version.Load(); before != 0 { // shorter than the changes
-				v.saw(before, version)
-			}
-			v.version.Store(version)
-			there()
-		case bytes.HasPrefix(line, changesLine):
-			after, rest := number(line[len(changesLine):])
-			version, _ := number(bytes.TrimPrefix(rest, versionField))
-			if after != v.version.Load() {
-				v.gaps++
-			}
-			v.saw(after, version)
-			v.version.Store(version)
-		}
+		v.moved(e.after, e.version)
 	}
 }
 
@@ -183,14 +321,18 @@ func number(b []byte) (n int64, rest []byte) {
 	return n, b
 }
 
-func (v *viewer) saw(after, version int64) {
-	if version > after {
-		v.seen = append(v.seen, onsale.Sighting{After: after, Version: version, At: time.Now().UnixNano()})
+// moved notes that the viewer has seen the show move on.
+func (v *viewer) moved(after, version int64) {
+	if version > after && after > 0 {
+		v.mu.Lock()
+		v.seen.Seen = append(v.seen.Seen, onsale.Sighting{After: after, Version: version, At: time.Now().UnixNano()})
+		v.mu.Unlock()
 	}
+	v.version.Store(version)
 }
 
 // poll asks again and again, as a page does that has no stream.
-func (v *viewer) poll(there func()) error {
+func (v *viewer) poll() error {
 	v.r = bufio.NewReaderSize(v.conn, pollBuffer)
 	tag := ""
 	next := time.Now()
@@ -209,13 +351,10 @@ func (v *viewer) poll(there func()) error {
 		if got != tag {
 			tag = got
 			version, _ := number([]byte(tag[len(`W/"`):]))
-			if before := v.version.Load(); before != 0 {
-				v.saw(before, version)
-			}
-			v.version.Store(version)
+			v.moved(v.version.Load(), version)
 		}
 		if first {
-			there()
+			v.there()
 			next = next.Add(rand.N(*every))
 		}
 		for next = next.Add(*every); next.Before(time.Now()); next = next.Add(*every) {

@@ -1621,7 +1621,7 @@ export type JoinInputBody = {
      */
     customerId?: string;
     /**
-     * How many places; at most the show's maxPlacesPerReservation
+     * How many places; at most the show's maxPlacesPerReservation, also when staff writes somebody down
      */
     partySize: number;
 };
@@ -2195,7 +2195,7 @@ export type Problem = {
      */
     areas?: Array<AreaRef>;
     /**
-     * With PLACES_AVAILABLE: places of the wanted categories that are free
+     * With PLACES_AVAILABLE: places of the wanted categories that are free; in a large hall, at least so many
      */
     available?: number;
     /**
@@ -3664,7 +3664,7 @@ export type WaitlistEntry = {
      */
     position?: number;
     /**
-     * While it waits: why it has no offer. sold_out: nothing of the wanted categories has become free since it joined. too_few_left: some places did, fewer than the party needs. others_first: enough did, and went to earlier entries. apart: enough are free, but not as seats alone or in one area. not_on_sale: sales rest. over_limit: the party is larger than the show allows by now. customer_limit: the customer has as many places as the show allows
+     * While it waits: why it has no offer. sold_out: nothing of the wanted categories was free, as of asOf. too_few_left: some places were, fewer than the party needs. others_first: enough were, and went to earlier entries. apart: enough are free, but not as seats alone or in one area. not_on_sale: sales rest. over_limit: the party is larger than the show allows by now. customer_limit: the customer has as many places as the show allows
      */
     reason?: 'sold_out' | 'too_few_left' | 'others_first' | 'apart' | 'not_on_sale' | 'over_limit' | 'customer_limit';
     /**

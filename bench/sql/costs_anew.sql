@@ -1,0 +1,2 @@
+-- Counts what statements cost from here on.
+select pg_stat_statements_reset();
