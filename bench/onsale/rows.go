@@ -39,19 +39,19 @@ var Scenarios = []Scenario{
 
 // The names of notes.
 const (
-	noteP50    = "p50 ms"
-	noteP99    = "p99 ms"
-	noteBytes  = "bytes"
-	noteCPU    = "server CPU µs"
-	noteFailed = "failed"
-	noteTwice  = "seats sold twice"
-	noteShed   = "turned away"
-	noteAway   = "turned away, p99 ms"
-	noteEach   = "kB a viewer"
-	noteGaps   = "gaps"
-	noteBehind = "never saw the end"
-	noteSplit  = "servers"
-	noteResets = "told to begin anew"
+	noteP50      = "p50 ms"
+	noteP99      = "p99 ms"
+	noteBytes    = "bytes"
+	noteCPU      = "server CPU µs"
+	noteFailed   = "failed"
+	noteTwice    = "seats sold twice"
+	noteShed     = "turned away"
+	noteAway     = "turned away, p99 ms"
+	noteEach     = "kB a viewer"
+	noteGaps     = "gaps"
+	noteBehind   = "never saw the end"
+	noteSplit    = "servers"
+	noteResets   = "told to begin anew"
 	noteReturned = "came back"
 )
 

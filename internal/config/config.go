@@ -70,7 +70,7 @@ type Config struct {
 	TrustProxy       bool     `env:"TRUST_PROXY" default:"false" help:"Take a caller's address from the last entry of X-Forwarded-For. Only behind a proxy that sets it."`
 	InFlightMax      int      `env:"IN_FLIGHT_MAX" default:"10000" min:"1" max:"1000000" help:"Requests worked on at once; one more is refused as OVERLOADED. Event streams do not count."`
 
-	StreamsMax int `env:"STREAMS_MAX" default:"50000" min:"1" max:"10000000" help:"Event streams open at once; one more is refused as OVERLOADED. Each needs a file handle."`
+	StreamsMax        int `env:"STREAMS_MAX" default:"50000" min:"1" max:"10000000" help:"Event streams open at once; one more is refused as OVERLOADED. Each needs a file handle."`
 	StreamsPerAddress int `env:"STREAMS_PER_ADDRESS" default:"5000" min:"1" max:"10000000" help:"Event streams open at once from one address, or one IPv6 network; one more is refused as RATE_LIMITED. Where RATE_LIMIT does not count, this does not either."`
 
 	LogLevel  string `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" help:"Least important log lines to write. Each request is a line of level info."`

@@ -140,15 +140,15 @@ type feed struct {
 	wake    chan struct{} // the show may have changed
 	ended   chan struct{} // the last viewer has left
 
-	let     bool          // a viewer has been let in; under Maps.mu
+	let bool // a viewer has been let in; under Maps.mu
 
 	mu       sync.Mutex
 	view     *View // what the viewers know
 	latest   *View // what the last check found
 	logged   touched
 	clock    clock
-	checking bool      // a check of the feed's own is out
-	told     time.Time // when the last frame was made
+	checking bool          // a check of the feed's own is out
+	told     time.Time     // when the last frame was made
 	took     time.Duration // to send the last one to all who rest
 	frames   []frame
 	first    int64 // how many frames were before those that are kept

@@ -171,7 +171,9 @@ type ear struct {
 	back chan int // the watcher rests no more; how many frames were left
 }
 
-func newEar(w *watcher, stay int, over <-chan struct{}) *ear { return &ear{w, stay, over, make(chan int, 1)} }
+func newEar(w *watcher, stay int, over <-chan struct{}) *ear {
+	return &ear{w, stay, over, make(chan int, 1)}
+}
 
 func (e *ear) Hear(b []byte) bool {
 	over := false

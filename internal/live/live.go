@@ -15,15 +15,15 @@ import (
 
 // Limits.
 const (
-	showsMax    = 4096            // shows kept
-	placesMax   = 2_000_000       // seats of all kept shows together that nobody watches; some 60 bytes each
-	watchedMax  = 8_000_000       // seats of those that are watched; with more, no other show is watched
+	showsMax    = 4096             // shows kept
+	placesMax   = 2_000_000        // seats of all kept shows together that nobody watches; some 60 bytes each
+	watchedMax  = 8_000_000        // seats of those that are watched; with more, no other show is watched
 	crowdedWait = 10 * time.Second // before somebody tries again who wanted to
-	changesMax  = 2000            // log entries that are followed; more, and reading all is cheaper
-	checkMax    = time.Second     // for one question to the database; then the last map is served, marked stale
-	readMax     = 5 * time.Second // for reading a whole map
-	trustMax    = time.Minute     // a map that old is read as a whole again, in case somebody changed rows by hand
-	waitMax     = time.Second     // how long a read waits for a version
+	changesMax  = 2000             // log entries that are followed; more, and reading all is cheaper
+	checkMax    = time.Second      // for one question to the database; then the last map is served, marked stale
+	readMax     = 5 * time.Second  // for reading a whole map
+	trustMax    = time.Minute      // a map that old is read as a whole again, in case somebody changed rows by hand
+	waitMax     = time.Second      // how long a read waits for a version
 	waitBetween = 50 * time.Millisecond
 )
 

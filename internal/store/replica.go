@@ -20,7 +20,7 @@ const (
 	replicaLagMax = 10 * time.Second
 	replicaEvery  = time.Second
 	replicaMax    = time.Second // for an answer; then the primary is asked
-	replicaFollow = 2000 // log entries by which a whole map may be behind
+	replicaFollow = 2000        // log entries by which a whole map may be behind
 )
 
 // watchReplica looks whether the replica is of use, until ctx ends.
