@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
@@ -51,12 +52,13 @@ type shop struct {
 
 // tab is a page in a browser profile of its own: another person.
 type tab struct {
-	t   *testing.T
-	s   *shop
-	ctx context.Context
+	t       *testing.T
+	s       *shop
+	profile cdp.BrowserContextID
+	ctx     context.Context
 }
 
-func openShop(t *testing.T) *shop {
+func openShop(t *testing.T, flags ...chromedp.ExecAllocatorOption) *shop {
 	t.Helper()
 	path := chromium()
 	if path == "" {
@@ -69,6 +71,7 @@ func openShop(t *testing.T) *shop {
 		}
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(limit))
+	opts = append(opts, flags...)
 	if os.Getuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox)
 	}
@@ -87,19 +90,34 @@ func openShop(t *testing.T) *shop {
 // open opens an address in a new profile, 1280 by 900 in English.
 func (s *shop) open(t *testing.T, path string, first ...chromedp.Action) *tab {
 	t.Helper()
-	// chromedp opens new profiles without a window, which Chromium refuses.
-	whole := cdp.WithExecutor(s.browser, chromedp.FromContext(s.browser).Browser)
-	profile, err := target.CreateBrowserContext().WithDisposeOnDetach(true).Do(whole)
+	profile, err := target.CreateBrowserContext().WithDisposeOnDetach(true).Do(s.whole())
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := target.CreateTarget("about:blank").WithBrowserContextID(profile).WithNewWindow(true).Do(whole)
+	return s.openIn(t, profile, path, first...)
+}
+
+// beside opens another tab of the same person.
+func (b *tab) beside(path string) *tab {
+	b.t.Helper()
+	return b.s.openIn(b.t, b.profile, path)
+}
+
+// whole is where commands go that are for no tab.
+func (s *shop) whole() context.Context {
+	return cdp.WithExecutor(s.browser, chromedp.FromContext(s.browser).Browser)
+}
+
+func (s *shop) openIn(t *testing.T, profile cdp.BrowserContextID, path string, first ...chromedp.Action) *tab {
+	t.Helper()
+	// chromedp opens new profiles without a window, which Chromium refuses.
+	id, err := target.CreateTarget("about:blank").WithBrowserContextID(profile).WithNewWindow(true).Do(s.whole())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := chromedp.NewContext(s.browser, chromedp.WithTargetID(id))
 	ctx, cancel := context.WithTimeout(ctx, 6*limit)
-	b := &tab{t, s, ctx}
+	b := &tab{t, s, profile, ctx}
 	t.Cleanup(func() {
 		if t.Failed() {
 			b.picture(filepath.Join(root, "tmp", "browser", strings.NewReplacer("/", "-", " ", "_").Replace(t.Name())+".png"))
@@ -113,6 +131,14 @@ func (s *shop) open(t *testing.T, path string, first ...chromedp.Action) *tab {
 	}, first...)...)
 	b.run(chromedp.Navigate(s.base + path))
 	return b
+}
+
+// close closes the tab, as its cross does.
+func (b *tab) close() {
+	b.t.Helper()
+	if err := target.CloseTarget(chromedp.FromContext(b.ctx).Target.TargetID).Do(b.s.whole()); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 func (b *tab) run(actions ...chromedp.Action) {
@@ -216,6 +242,50 @@ func (b *tab) booked(tickets int) {
 	b.until(fmt.Sprintf("%d tickets with codes", tickets), fmt.Sprintf(`document.querySelectorAll('.ticket.valid img').length === %d && [...document.querySelectorAll('.ticket img')].every(i => i.naturalWidth > 0)`, tickets))
 }
 
+// wait joins the waitlist for two places.
+func (b *tab) wait() {
+	b.t.Helper()
+	b.until("the form of the waitlist is there", `document.querySelector('.waitlist form')`)
+	b.js(`document.querySelector('.waitlist [name=name]').value = 'Ada Lovelace', document.querySelector('.waitlist [name=email]').value = 'ada@example.org'`, nil)
+	b.press("Wait for places")
+	b.says("You wait for 2 places.")
+}
+
+// before runs a script in every document before its own.
+func before(script string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(script).Do(ctx)
+		return err
+	})
+}
+
+// without is a script that has requests fail whose address, with a ? at its
+// end, has a part in it.
+func without(part string) string {
+	return fmt.Sprintf(`{ const real = window.fetch
+		window.fetch = (r, ...more) => ((r.url ?? String(r)) + '?').includes(%q) ? Promise.reject(new TypeError('no network')) : real(r, ...more) }`, part)
+}
+
+// as asks the API as a customer.
+func (s *shop) as(t *testing.T, who, method, path, body string) map[string]any {
+	t.Helper()
+	headers := map[string]string{"X-Mock-User-Id": who, "Idempotency-Key": strings.ReplaceAll(uuid.NewString(), "-", "")}
+	if body != "" {
+		headers["Content-Type"] = "application/json"
+	}
+	code, answer := s.send(method, "/api/v1"+path, body, headers)
+	if code < 200 || code > 299 {
+		t.Fatalf("%s %s: %d %s", method, path, code, answer)
+	}
+	tree := map[string]any{}
+	if answer != "" {
+		if err := json.Unmarshal([]byte(answer), &tree); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tree
+}
+
 // admin asks the API as the organiser.
 func (s *shop) admin(t *testing.T, method, path, kind, body string) map[string]any {
 	t.Helper()
@@ -270,7 +340,13 @@ func TestThePagesInABrowser(t *testing.T) {
 		b := s.open(t, "/")
 		b.until("events are listed", `document.querySelectorAll('.event').length > 5`)
 		b.js(`document.querySelector('select[name=city]').value = 'London', document.querySelector('select[name=city]').dispatchEvent(new Event('change', {bubbles: true}))`, nil)
+		b.js(`document.querySelector('select[name=city]').focus()`, nil)
 		b.until("only London's are", `location.search === '?city=London' && [...document.querySelectorAll('.chip')].every(c => c.innerText.includes('London'))`)
+		var focused string
+		b.js(`document.activeElement.name ?? ''`, &focused)
+		if focused != "city" {
+			t.Errorf("after a choice the focus is not where it was: %q", focused)
+		}
 		b.run(chromedp.Click(fmt.Sprintf(`a[href="/?show=%s"]`, theatre), chromedp.ByQuery))
 		b.seated()
 		b.seat("Stalls-C-7")
@@ -304,6 +380,7 @@ func TestThePagesInABrowser(t *testing.T) {
 		b.booked(2)
 		b.press("Give tickets back")
 		b.js(`document.querySelectorAll('dialog input')[0].click()`, nil)
+		b.until("one is to be given back", `document.querySelector('dialog button.main').textContent.trim() === 'Give 1 ticket back'`)
 		b.js(`document.querySelector('dialog button.main').click()`, nil)
 		b.says("Given back. €25.00 are on their way to you.")
 		b.booked(1)
@@ -336,6 +413,7 @@ func TestThePagesInABrowser(t *testing.T) {
 		tabTo("hold", `a.textContent.trim() === 'Hold 2 places'`)
 		b.run(chromedp.KeyEvent(kb.Enter))
 		b.says("These places are nobody else’s for")
+		b.until("the focus is where it goes on", `document.activeElement.textContent === 'Held for you'`)
 		tabTo("the name", `a.name === 'name'`)
 		b.run(chromedp.KeyEvent("Grace Hopper"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("grace@example.org"))
 		tabTo("pay", `a.textContent.trim().startsWith('Pay')`)
@@ -352,6 +430,11 @@ func TestThePagesInABrowser(t *testing.T) {
 		b.card("sbx_declined")
 		b.press("Pay")
 		b.says("The payment was declined (card declined). Your places are still held")
+		// It can be gone on with from the bookings, too.
+		b.run(chromedp.Navigate(s.base + "/?bookings"))
+		b.says("Places are held for you")
+		b.run(chromedp.Click(`.bookings a`, chromedp.ByQuery))
+		b.press("Pay now")
 		b.card("sbx_ok")
 		b.press("Pay")
 		b.booked(1)
@@ -365,7 +448,13 @@ func TestThePagesInABrowser(t *testing.T) {
 		b.press("Hold 1 place")
 		b.card("sbx_redirect")
 		b.press("Pay")
-		b.until("the gateway asks", `location.origin !== '`+s.base+`' && document.querySelector('button')`)
+		const asked = `document.querySelector('button[value=confirm]')`
+		b.until("the gateway asks", asked)
+		// Who goes back finds the way there again.
+		b.run(chromedp.NavigateBack())
+		b.says("Your payment is being settled")
+		b.run(chromedp.Click(`.panel a`, chromedp.ByQuery))
+		b.until("the gateway asks again", asked)
 		b.run(chromedp.Click(`button[value=confirm]`, chromedp.ByQuery))
 		b.booked(1)
 		b.run(chromedp.Navigate(s.base + "/?show=" + show))
@@ -430,6 +519,60 @@ func TestThePagesInABrowser(t *testing.T) {
 		other.until("it is free", other.status("Stalls-A-2")+` === 'a'`)
 	})
 
+	t.Run("a tab that is closed lets go of its hold", func(t *testing.T) {
+		show := s.show(t, rows(2, 8), "")
+		other := s.open(t, "/?show="+show)
+		other.seated()
+		for seat, elsewhere := range map[string]bool{"Stalls-A-3": false, "Stalls-B-6": true} {
+			b := s.open(t, "/?show="+show)
+			b.seated()
+			b.until("the worker is there", `navigator.serviceWorker.controller`)
+			b.seat(seat)
+			b.press("Hold 1 place")
+			b.says("These places are nobody else’s for")
+			other.until("it is held", other.status(seat)+` === 'h'`)
+			if elsewhere { // not even on the page of the show any more
+				b.js(`document.querySelector('a.brand').click()`, nil)
+				b.says("Places are held for you")
+			}
+			b.close()
+			other.until("it is free", other.status(seat)+` === 'a'`)
+		}
+	})
+
+	t.Run("a tab that was duplicated keeps the hold of both", func(t *testing.T) {
+		show := s.show(t, rows(2, 8), "")
+		b := s.open(t, "/?show="+show)
+		b.seated()
+		b.until("the worker is there", `navigator.serviceWorker.controller`)
+		b.seat("Stalls-A-2")
+		b.press("Hold 1 place")
+		b.says("These places are nobody else’s for")
+		// Browsers copy what a tab has kept.
+		var kept string
+		b.js(`JSON.stringify(sessionStorage)`, &kept)
+		twin := b.beside("/")
+		twin.js(`Object.assign(sessionStorage, `+kept+`), location.search = '?show=`+show+`'`, nil)
+		twin.says("These places are nobody else’s for")
+		twin.js(`navigator.serviceWorker.addEventListener('message', e => window.leaving = e.data.leaving)`, nil)
+		b.close()
+		twin.until("it is asked whether it needs the hold", `window.leaving`)
+		// The worker lets go of nothing any more: its answer comes after the twin's.
+		twin.js(`new Promise(done => setTimeout(done, 9000))`, nil)
+		twin.run(chromedp.Reload())
+		twin.says("These places are nobody else’s for")
+	})
+
+	t.Run("the sale begins while the page is open", func(t *testing.T) {
+		show := s.show(t, rows(2, 8), fmt.Sprintf(`,"salesStartAt":%q`, time.Now().Add(8*time.Second).Format(time.RFC3339)))
+		b := s.open(t, "/?show="+show)
+		b.says("On sale from")
+		b.seated()
+		b.seat("Stalls-A-2")
+		b.press("Hold 1 place")
+		b.says("These places are nobody else’s for")
+	})
+
 	t.Run("a hold that is over", func(t *testing.T) {
 		show := s.show(t, rows(2, 8), `,"holdSeconds":4`)
 		b := s.open(t, "/?show="+show)
@@ -437,6 +580,11 @@ func TestThePagesInABrowser(t *testing.T) {
 		b.seat("Stalls-A-2")
 		b.press("Hold 1 place")
 		b.says("The time for your places is over.")
+		var says string
+		b.js(`document.body.innerText`, &says)
+		if strings.Contains(says, "just went to somebody else") {
+			t.Error("one's own hold that is over is taken for somebody else's")
+		}
 		b.press("Hold them again")
 		b.says("These places are nobody else’s for")
 	})
@@ -541,21 +689,48 @@ func TestThePagesInABrowser(t *testing.T) {
 			b.run(chromedp.Navigate(s.base + "/?show=" + s.demo(t, "demo-arena-standing")))
 			b.seated()
 			check("a show with areas, " + scheme)
-			b.run(chromedp.Navigate(s.base + "/?show=" + s.show(t, rows(3, 10), "")))
+			b.run(chromedp.Navigate(s.base + "/?show=" + s.show(t, rows(3, 10), `,"cancellation":{"untilMinutesBeforeStart":60,"refundPercent":100}`)))
 			b.seated()
 			b.seat("Stalls-A-5")
 			check("a show, " + scheme)
+			b.press("العربية")
+			b.until("it is Arabic", `document.documentElement.lang === 'ar'`)
+			check("a show in Arabic, " + scheme)
+			b.press("English")
 			b.js(theMap+`.shadowRoot.querySelectorAll('.tabs button')[1].click()`, nil)
 			check("its seats as a list, " + scheme)
 			b.press("Hold 1 place")
-			b.card("sbx_ok")
+			b.card("sbx_declined")
 			check("a hold, " + scheme)
+			b.press("Pay")
+			b.says("The payment was declined")
+			check("a card that was declined, " + scheme)
+			b.card("sbx_ok")
 			b.press("Pay")
 			b.booked(1)
 			check("tickets, " + scheme)
+			b.press("Give tickets back")
+			check("giving them back, " + scheme)
+			b.press("Keep them")
 			b.run(chromedp.Navigate(s.base + "/?bookings"))
 			b.until("bookings are listed", `document.querySelectorAll('.bookings li').length > 0`)
 			check("my bookings, " + scheme)
+			early := s.show(t, rows(3, 10), fmt.Sprintf(`,"salesStartAt":%q`, time.Now().Add(time.Hour).Format(time.RFC3339)))
+			s.admin(t, "PATCH", "/shows/"+early, "application/json", `{"queue":{"mode":"automatic"}}`)
+			b.run(chromedp.Navigate(s.base + "/?show=" + early))
+			b.seated()
+			b.until("it can be joined", `document.querySelector('.panel .note button')`)
+			check("before the waiting room, " + scheme)
+			b.press("Join the line")
+			b.says("You have joined the line.")
+			check("in the waiting room, " + scheme)
+			full := s.show(t, rows(1, 2), "")
+			s.as(t, uuid.NewString(), "POST", "/reservations", fmt.Sprintf(`{"showId":%q,"seats":[{"label":"Stalls-A-1"},{"label":"Stalls-A-2"}]}`, full))
+			b.run(chromedp.Navigate(s.base + "/?show=" + full))
+			b.until("one can wait", `document.querySelector('.waitlist form')`)
+			check("a waitlist, " + scheme)
+			b.wait()
+			check("on a waitlist, " + scheme)
 			b.run(chromedp.Navigate(s.base + "/developers"))
 			check("for developers, " + scheme)
 			b.run(chromedp.Navigate(s.base + "/problems"))
@@ -565,14 +740,125 @@ func TestThePagesInABrowser(t *testing.T) {
 
 	t.Run("in the waiting room", func(t *testing.T) {
 		show := s.show(t, rows(2, 8), "")
-		s.admin(t, "POST", "/shows/"+show+"/queue/open", "", "")
+		at := "/shows/" + show
+		s.admin(t, "PATCH", at, "application/json", `{"queue":{"ratePerMinute":1}}`)
+		s.admin(t, "POST", at+"/queue/open", "", "")
+		for range 3 { // who came before, and were drawn: the first has their turn, the others wait
+			joined := s.as(t, uuid.NewString(), "POST", at+"/queue", "")
+			for drawn := false; !drawn; {
+				read := s.admin(t, "GET", "/queue/"+joined["entryId"].(string), "", "")
+				drawn = read["position"] != nil || read["status"] == "admitted"
+			}
+		}
+		streamed := s.open(t, "/?show="+show)
+		asking := s.open(t, "/?show="+show, before(without(`/stream?streamToken`)+`
+			window.tones = 0
+			const start = OscillatorNode.prototype.start
+			OscillatorNode.prototype.start = function (...a) { window.tones++; return start.apply(this, a) }`))
+		for _, b := range []*tab{streamed, asking} {
+			b.seated()
+			b.says("they take turns")
+			b.seat("Stalls-A-2")
+			b.press("Hold 1 place") // as good as joining
+			b.until("the place in the line is known", `Number(document.querySelector('.queue dd')?.textContent) >= 3`)
+			b.until("the tab tells it, too", `/^\d+ · Test Flight/.test(document.title)`)
+		}
+		streamed.shot("page-queue.png")
+		var mine, after string
+		const entry = `Object.entries(localStorage).find(([k]) => k.startsWith('rowlock-queue-'))[1]`
+		streamed.js(entry, &mine)
+		streamed.run(chromedp.Reload())
+		streamed.until("it is there after a reload", `Number(document.querySelector('.queue dd')?.textContent) >= 3`)
+		streamed.js(entry, &after)
+		if mine != after {
+			t.Errorf("the entry was %s and is %s", mine, after)
+		}
+		streamed.js(without("/queue/"+mine+"?")+";0", nil) // from now on only the stream can tell
+		s.admin(t, "PATCH", at, "application/json", `{"queue":{"ratePerMinute":6000}}`)
+		for _, b := range []*tab{streamed, asking} {
+			b.says("It is your turn: hold your places now.")
+			b.until("the tab calls", `document.title.startsWith('Your turn · ')`)
+			b.says("Your turn ends in")
+		}
+		asking.until("there is a sound", `window.tones > 0`)
+		// A turn survives a reload, and is used.
+		asking.run(chromedp.Reload())
+		asking.says("Your turn ends in")
+		asking.seated()
+		asking.press("Hold 1 place")
+		asking.says("These places are nobody else’s for")
+		// The other chose the same seat, is told so, and their turn still holds another.
+		streamed.says("Stalls-A-2 just went to somebody else.")
+		streamed.seat("Stalls-B-2")
+		streamed.press("Hold 1 place")
+		streamed.says("These places are nobody else’s for")
+	})
+
+	t.Run("a turn that was missed, and one in another window", func(t *testing.T) {
+		show := s.show(t, rows(2, 8), "")
+		at := "/shows/" + show
+		s.admin(t, "PATCH", at, "application/json", `{"queue":{"admissionSeconds":2}}`)
+		s.admin(t, "POST", at+"/queue/open", "", "")
 		b := s.open(t, "/?show="+show)
+		b.seated()
+		b.press("Join the line")
+		b.says("Your turn has passed")
+		s.admin(t, "PATCH", at, "application/json", `{"queue":{"admissionSeconds":600}}`)
+		b.press("Join the line again")
+		b.says("It is your turn")
+		b.seat("Stalls-A-2")
+		b.press("Hold 1 place")
+		b.says("These places are nobody else’s for")
+		twin := b.beside("/?show=" + show)
+		twin.seated()
+		twin.seat("Stalls-B-2")
+		twin.press("Hold 1 place")
+		twin.press("Go on with them here")
+		twin.until("it is the same hold", `document.querySelector('.lines')?.innerText.includes('Stalls-A-2')`)
+	})
+
+	t.Run("in line before the sale", func(t *testing.T) {
+		show := s.show(t, rows(2, 8), fmt.Sprintf(`,"salesStartAt":%q`, time.Now().Add(12*time.Second).Format(time.RFC3339)))
+		at := "/shows/" + show
+		s.admin(t, "PATCH", at, "application/json", `{"queue":{"mode":"automatic","threshold":1,"ratePerMinute":6000}}`)
+		for range 2 {
+			s.as(t, uuid.NewString(), "POST", at+"/queue", "")
+		}
+		b := s.open(t, "/?show="+show)
+		b.press("Join the line")
+		b.says("Then everybody’s place is drawn by lot")
+		b.says("It is your turn: hold your places now.")
 		b.seated()
 		b.seat("Stalls-A-2")
 		b.press("Hold 1 place")
-		b.says("It is your turn: hold your places now.")
-		b.press("Hold 1 place")
 		b.says("These places are nobody else’s for")
+	})
+
+	t.Run("waiting for places of a sold-out show", func(t *testing.T) {
+		show := s.show(t, rows(1, 2), "")
+		who := uuid.NewString()
+		held := s.as(t, who, "POST", "/reservations", fmt.Sprintf(`{"showId":%q,"seats":[{"label":"Stalls-A-1"},{"label":"Stalls-A-2"}]}`, show))
+		b := s.open(t, "/?show="+show)
+		b.says("Sold out for now")
+		b.wait()
+		b.says("Nothing has been given back yet.")
+		b.shot("page-waitlist.png")
+		b.run(chromedp.Reload())
+		b.says("You are next.")
+		path := "/reservations/" + held["reservationId"].(string)
+		s.as(t, who, "PATCH", path, `{"remove":{"seats":[{"label":"Stalls-A-1"}]}}`)
+		b.says("1 place was free, too few for you.")
+		s.as(t, who, "DELETE", path, "")
+		b.press("See and buy them")
+		b.says("These places are nobody else’s for")
+		var stays bool
+		b.js(`Object.entries(sessionStorage).some(([k, v]) => k.startsWith('rowlock-cart-') && JSON.parse(v).stays)`, &stays)
+		if !stays {
+			t.Error("closing the page would let the offer go")
+		}
+		b.card("sbx_ok")
+		b.press("Pay")
+		b.booked(2)
 	})
 
 	t.Run("twenty thousand seats", func(t *testing.T) {
@@ -594,20 +880,21 @@ func TestThePagesInABrowser(t *testing.T) {
 		b.seated()
 		b.js(`performance.getEntriesByName('rowlock-map-painted')[0].startTime`, &again)
 		t.Logf("20,000 seats: first paint %.0f ms after the page was asked for, %.0f ms when its plan is cached", first, again)
-		for name, moves := range map[string]string{
-			"panning":                 "m.zoomer.translateBy(sel, Math.sin(i / 20) * 6, Math.cos(i / 20) * 4)",
-			"zooming":                 "m.zoomer.scaleBy(sel, i % 120 < 60 ? 1.04 : 1 / 1.04)",
-			"panning with seats near": "(i === 0 && m.zoomer.scaleTo(sel, 0.9), m.zoomer.translateBy(sel, Math.sin(i / 20) * 6, Math.cos(i / 20) * 4))",
+		b.shot("map-20000.png")
+		for _, m := range []struct{ name, moves string }{
+			{"panning", "m.zoomer.translateBy(sel, Math.sin(i / 20) * 6, Math.cos(i / 20) * 4)"},
+			{"zooming", "m.zoomer.scaleBy(sel, i % 120 < 60 ? 1.04 : 1 / 1.04)"},
+			{"panning with seats near", "(i === 0 && m.zoomer.scaleTo(sel, 0.9), m.zoomer.translateBy(sel, Math.sin(i / 20) * 6, Math.cos(i / 20) * 4))"},
+			{"panning while seats come and go", "(m.set([[m.hall.seats[i * 97], 'h'], [m.hall.seats[i * 89], 'b']]), m.zoomer.translateBy(sel, Math.sin(i / 20) * 6, Math.cos(i / 20) * 4))"},
 		} {
 			var frames []float64
 			b.js(`new Promise(done => { const m = `+theMap+`, sel = m.glide(0).selection(), all = []; let i = 0, last;
 				sel.interrupt();
-				const step = now => { if (last) all.push(now - last); last = now; `+moves+`; if (++i < 180) requestAnimationFrame(step); else done(all.sort((a, b) => a - b)) };
+				const step = now => { if (last) all.push(now - last); last = now; `+m.moves+`; if (++i < 180) requestAnimationFrame(step); else done(all.sort((a, b) => a - b)) };
 				requestAnimationFrame(step) })`, &frames)
 			n := len(frames)
-			t.Logf("%s: frames p50 %.1f ms, p95 %.1f ms, worst %.1f ms", name, frames[n/2], frames[n*95/100], frames[n-1])
+			t.Logf("%s: frames p50 %.1f ms, p95 %.1f ms, worst %.1f ms", m.name, frames[n/2], frames[n*95/100], frames[n-1])
 		}
-		b.shot("map-20000.png")
 	})
 }
 

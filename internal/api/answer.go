@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -138,9 +139,10 @@ func (k *answers) find(ctx context.Context, name string, keep time.Duration, mak
 }
 
 // answerKept is answerHashed of an answer that is kept for all who ask the same;
-// name says what. Who changes the catalogue sees the change at once.
+// name says what. Who changes the catalogue sees the change at once, and so does
+// who asks with Cache-Control: no-cache.
 func answerKept[T any](ctx context.Context, a *API, call *Call, name string, keep kept, make func(context.Context) (T, error)) (*catalogueOutput[T], error) {
-	if seesDrafts(&call.Caller) {
+	if seesDrafts(&call.Caller) || strings.Contains(call.x.r.Header.Get("Cache-Control"), "no-cache") {
 		body, err := make(ctx)
 		if err != nil {
 			return nil, err

@@ -79,6 +79,7 @@ func (a *API) registerCatalogue() {
 		Summary: "What is on",
 		Description: "Events with a show that matches, the newest events first, each with its first " + strconv.Itoa(showsInList) + " matching shows; `GET /shows?eventId=` has them all. " +
 			"Without `date`, `from` and `to` only shows that are not over count. Availability is coarse and at most five seconds old. " +
+			"The answer is kept for all who ask the same for two seconds, and says its `Age`; with `Cache-Control: no-cache` it is made anew. " +
 			"Films are events of kind `movie`. With the scope `catalogue:write` drafts are listed too.",
 	}, a.listEvents)
 	register(a, Operation{
@@ -89,7 +90,7 @@ func (a *API) registerCatalogue() {
 	}, a.readEvent)
 	register(a, Operation{
 		ID: "listFacets", Method: http.MethodGet, Path: "/facets", Tag: "Catalogue", Access: Public,
-		Summary: "What there is to filter by", Description: "Cities, genres, languages and kinds of the events that are on, each with the number of events, the most frequent first.",
+		Summary: "What there is to filter by", Description: "Cities, genres, languages and kinds of the events that are on, each with the number of events, the most frequent first. Kept for a minute, as its `Age` says; with `Cache-Control: no-cache` it is counted anew.",
 	}, a.listFacets)
 }
 

@@ -70,7 +70,7 @@ func TestAnOrganiserMakesAShowAndEverybodySeesIt(t *testing.T) {
 	if got := s.must("GET", "/shows/"+show, "").field("metadata.season"); got != "2026" {
 		t.Errorf("the organiser's metadata: %v", got)
 	}
-	on := s.must("GET", "/events", "", stranger...)
+	on := s.must("GET", "/events", "", append(stranger, "Cache-Control: no-cache")...)
 	if on.field("events.0.eventId") != event || on.field("events.0.shows.0.showId") != show || on.field("events.0.status") != "published" {
 		t.Errorf("what is on: %s", on.Body)
 	}

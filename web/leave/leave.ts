@@ -1,7 +1,7 @@
 // Lets go of a hold when its page is closed. A page that ends cannot know
 // whether it is closed or loaded again, so it tells this service worker, which
-// waits a little for it to come back. Nothing else is done here: no request of
-// the page goes through it.
+// waits a little for it to come back, and asks whether another tab has the same
+// hold. Nothing else is done here: no request of the page goes through it.
 interface Leave {
   leave?: string // a reservation
   stay?: string // it is needed after all
@@ -13,7 +13,10 @@ interface Leave {
 interface Worker {
   addEventListener(type: string, f: (e: { data: Leave; waitUntil(p: Promise<unknown>): void }) => void): void
   skipWaiting(): Promise<void>
-  clients: { claim(): Promise<void> }
+  clients: {
+    claim(): Promise<void>
+    matchAll(o: { includeUncontrolled: boolean }): Promise<{ postMessage(message: { leaving: string }): void }[]>
+  }
 }
 const self_ = globalThis as unknown as Worker
 const leaving = new Map<string, () => void>()
@@ -35,5 +38,8 @@ self_.addEventListener('message', (e) => {
       leaving.delete(leave)
       done()
     })
+  }))
+  e.waitUntil(self_.clients.matchAll({ includeUncontrolled: true }).then((all) => {
+    for (const client of all) client.postMessage({ leaving: leave })
   }))
 })

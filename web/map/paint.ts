@@ -15,7 +15,7 @@ export interface View {
 const margin = 0.35 // of the window, on each side of the picture
 const restMillis = 110
 const spritesMax = 200
-const plainBelow = 7 // pixels of a seat below which it is a mere dot
+const plainBelow = 5 // pixels of a seat below which it is a mere dot
 
 export interface Marks {
   chosen: Iterable<Seat>

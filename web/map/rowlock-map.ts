@@ -13,7 +13,7 @@ import { html, LitElement, nothing, type PropertyValues } from 'lit'
 import { customElement, property, query, state } from 'lit/decorators.js'
 import { money, stringsOf, type Strings } from '../strings/index.ts'
 import { Hall, type Row, type Seat, type Section } from './layout.ts'
-import { Live, type AreaNews } from './live.ts'
+import { Live, type AreaNews, type ShowNews } from './live.ts'
 import { Painter } from './paint.ts'
 import { dark, light, seatIcon, type Letter, type Scheme } from './shapes.ts'
 import { style } from './style.ts'
@@ -63,6 +63,9 @@ const tellEvery = 12_000 // milliseconds between news of others for screen reade
 const smallSeat = 10 // pixels of a seat below which a click comes nearer instead
 const smallForFingers = 18
 const nearer = 30
+const recountMillis = 200 // between looks at what many changes have made of the counts and the list
+const againMillis = 3_000 // before seats that could not be had are asked for again
+const termsMillis = 3_000 // within which viewers who are told that a show has changed read it
 
 @customElement('rowlock-map')
 export class RowlockMap extends LitElement {
@@ -107,6 +110,9 @@ export class RowlockMap extends LitElement {
   private readonly darkness = matchMedia('(prefers-color-scheme: dark)')
   private readonly stillness = matchMedia('(prefers-reduced-motion: reduce)')
   private news = { taken: 0, freed: 0, timer: 0 }
+  private recounting = 0
+  private rereading = 0
+  private loads = 0
 
   private get words(): Strings {
     return stringsOf(this.lang || (this.closest('[lang]') as HTMLElement | null)?.lang || document.documentElement.lang || 'en')
@@ -170,6 +176,9 @@ export class RowlockMap extends LitElement {
     this.painter?.stop()
     this.sizes.disconnect()
     clearTimeout(this.news.timer)
+    clearTimeout(this.recounting)
+    clearTimeout(this.rereading)
+    this.recounting = this.rereading = this.news.timer = 0
     this.darkness.removeEventListener('change', this.recolour)
   }
 
@@ -194,7 +203,7 @@ export class RowlockMap extends LitElement {
 
   protected override updated(changed: PropertyValues<this>) {
     if (changed.has('show') || changed.has('base')) void this.load()
-    if (changed.has('hold') && this.hall) this.takeHold()
+    if (changed.has('hold') && this.hall) this.takeHold(changed.get('hold'))
     if (changed.has('busy') && !this.busy) this.look()
   }
 
@@ -214,16 +223,20 @@ export class RowlockMap extends LitElement {
     this.chosen.clear()
     this.quantities.clear()
     this.areas.clear()
+    clearTimeout(this.rereading)
+    const turn = ++this.loads
     if (!this.show) return
     const show = this.show
-    this.client = createClient(createConfig({ baseUrl: `${this.base || location.origin}/api/v1` }))
+    this.client = createClient(createConfig({ baseUrl: `${(this.base || location.origin).replace(/\/+$/, '')}/api/v1` }))
     const path = { showId: show }
     const [facts, now] = await Promise.all([readShow({ client: this.client, path }), readAvailability({ client: this.client, path })])
     let plan: Plan | undefined
     if (now.data?.planId) plan = (await readPlan({ client: this.client, path: { planId: now.data.planId } })).data
-    if (show !== this.show || !this.isConnected) return
+    if (turn !== this.loads || !this.isConnected) return
     if (!facts.data || !now.data || (now.data.planId && !plan)) {
       this.trouble = 'failed'
+      const status = facts.response?.status ?? 0
+      if (status !== 404 && status !== 422) this.rereading = window.setTimeout(() => this.load(), againMillis * (1 + Math.random()))
       return
     }
     this.facts = facts.data
@@ -237,7 +250,7 @@ export class RowlockMap extends LitElement {
     this.moved = false
     this.painter!.show(hall)
     this.fitWindow()
-    this.takeHold()
+    this.takeHold(null)
     this.live = new Live(this.client, show, {
       snapshot: (_, statuses, areas) => this.snapshot(statuses, areas),
       changes: (_, seats, areas) => {
@@ -248,10 +261,29 @@ export class RowlockMap extends LitElement {
         this.setAreas(areas)
         this.look()
       },
+      show: (now, terms) => this.told(now, terms),
       condition: (now) => (this.trouble = now === 'away' ? 'away' : ''),
     })
     this.live.from(now.response?.headers.get('ETag') ?? null)
     void this.live.run()
+  }
+
+  /** The show itself is otherwise: on sale now, say, or sold out. */
+  private told({ status, soldOut, saleOpen }: ShowNews, terms: boolean) {
+    const was = this.facts
+    if (!was) return
+    if (was.status !== status || was.soldOut !== soldOut || was.saleOpen !== saleOpen) this.know({ ...was, status, soldOut, saleOpen })
+    else if (!terms) return
+    clearTimeout(this.rereading)
+    this.rereading = window.setTimeout(async () => {
+      const { data } = await readShow({ client: this.client, path: { showId: was.showId }, cache: 'no-cache' })
+      if (data && this.facts?.showId === data.showId && data.version >= this.facts.version) this.know(data)
+    }, Math.random() * termsMillis)
+  }
+
+  private know(facts: Show) {
+    this.facts = facts
+    this.dispatchEvent(new CustomEvent<{ show: Show }>('show-change', { detail: { show: facts }, bubbles: true, composed: true }))
   }
 
   private snapshot(statuses: string, areas: AreaNews[]) {
@@ -270,7 +302,15 @@ export class RowlockMap extends LitElement {
       const area = this.areas.get(n.areaId)
       if (area) this.areas.set(n.areaId, { ...area, ...n })
     }
-    if (news.length) this.counted++
+    if (news.length) this.recount()
+  }
+
+  /** Has counts and the list drawn again, not for each of many changes. */
+  private recount() {
+    this.recounting ||= window.setTimeout(() => {
+      this.recounting = 0
+      this.counted++
+    }, recountMillis)
   }
 
   /** Gives seats their status, and draws them. */
@@ -288,7 +328,7 @@ export class RowlockMap extends LitElement {
     }
     if (drawn.length === 0) return
     this.painter?.changed(drawn)
-    this.counted++
+    this.recount()
     if (!this.news.timer && (this.news.taken || this.news.freed)) {
       this.news.timer = window.setTimeout(() => {
         const { taken, freed } = this.news
@@ -307,8 +347,13 @@ export class RowlockMap extends LitElement {
     this.drop([...this.chosen.values()].filter((s) => !this.free(s)).map((s) => s.seatId))
   }
 
-  private takeHold() {
+  private takeHold(was: Hold | null | undefined) {
     if (!this.hold) {
+      // It is over. Until the stream says so, too, its seats are nobody else's.
+      this.set((was?.seats ?? []).flatMap(({ seatId }): [Seat, Letter][] => {
+        const seat = this.hall?.byId.get(seatId)
+        return seat?.status === 'h' ? [[seat, 'a']] : []
+      }))
       this.mark()
       return
     }
@@ -601,7 +646,7 @@ export class RowlockMap extends LitElement {
         <canvas aria-hidden="true" @click=${this.tapped} @pointermove=${this.hovered} @pointerleave=${() => this.point(undefined)}></canvas>
         <div class="tip" hidden></div>
         ${this.trouble === 'failed'
-          ? html`<p class="note" role="alert" dir=${this.words.dir}>${w.failed}<button type="button" @click=${() => this.load()}>${w.again}</button></p>`
+          ? html`<p class="note" role="alert" dir=${this.words.dir}>${w.failed} <button type="button" @click=${() => this.load()}>${w.again}</button></p>`
           : this.trouble === 'away'
             ? html`<p class="note" role="status" dir=${this.words.dir}>${w.away}</p>`
             : hall ? nothing : html`<p class="note" role="status" dir=${this.words.dir}>${w.loading}</p>`}

@@ -21,6 +21,12 @@ function kept(): Session | undefined {
   }
 }
 
+/** The header of the guest that this browser is, if it is one. */
+export const authorization = (): string | undefined => {
+  const have = kept()
+  return have && `Bearer ${have.token}`
+}
+
 /** Whether this browser has been a guest before, and may have bookings. */
 export const known = () => kept() !== undefined
 
@@ -61,8 +67,7 @@ export interface Outcome<T> {
 
 const isProblem = (e: unknown): e is Problem => typeof e === 'object' && e !== null && 'code' in e
 
-/** Headers of whoever is logged in. */
-export const signed = async () => ({ Authorization: `Bearer ${await token()}` })
+const signed = async () => ({ Authorization: `Bearer ${await token()}` })
 
 /** Asks as the guest. A token that the server does not know any more is replaced once. */
 export async function ask<T>(call: (headers: { Authorization: string }) => Promise<Answer<T>>): Promise<Outcome<T>> {
@@ -110,7 +115,8 @@ export async function once<T>(
       return out
     }
     waiting(true)
-    await pause(Math.max(retryAfter * 1000, Math.min(500 * 2 ** turn, 8000)))
+    // Not all at once: many pages may have been told the same.
+    await pause(Math.max(retryAfter * 1000, Math.min(500 * 2 ** turn, 8000)) * (1 + Math.random() / 2))
   }
 }
 

@@ -5,9 +5,11 @@ import {
 } from '@rowlock/client'
 import { html, LitElement, nothing, type PropertyValues } from 'lit'
 import { customElement, property, query, state } from 'lit/decorators.js'
+import { repeat } from 'lit/directives/repeat.js'
 import { dayAndClock, money, when } from '../strings/index.ts'
 import { ask, client, known, newKey, once } from './api.ts'
-import { named, t } from './text.ts'
+import { load, save } from './cart.ts'
+import { go, named, t } from './text.ts'
 
 interface Facts {
   show: Show
@@ -35,19 +37,23 @@ class Bookings extends LitElement {
   @property({ attribute: false }) tag = ''
   @state() private bookings: Booking[] | undefined
   @state() private facts = new Map<string, Facts>()
+  @state() private failed = false
 
   protected override createRenderRoot() {
     return this
   }
 
-  override async connectedCallback() {
+  override connectedCallback() {
     super.connectedCallback()
-    if (!known()) {
-      this.bookings = []
-      return
-    }
+    if (known()) void this.open()
+    else this.bookings = []
+  }
+
+  private async open() {
     const { data } = await ask((headers) => listBookings({ client, headers, query: { limit: 100 } }))
-    this.bookings = data?.bookings ?? []
+    this.failed = !data
+    if (!data) return
+    this.bookings = data.bookings
     for (const b of this.bookings) {
       void factsOf(b.showId).then((f) => {
         if (f) this.facts = new Map(this.facts).set(b.showId, f)
@@ -59,10 +65,11 @@ class Bookings extends LitElement {
     const w = t.page
     document.title = `${w.bookings} · Rowlock`
     return html`<h1>${w.bookings}</h1>
+      ${this.failed ? html`<p role="alert">${w.broken} <button type="button" @click=${this.open}>${w.tryAgain}</button></p>` : nothing}
       ${this.bookings?.length === 0 ? html`<p class="empty" role="status">${w.noBookings}</p>` : nothing}
       <ul class="bookings">${this.bookings?.map((b) => {
         const f = this.facts.get(b.showId)
-        return html`<li><a href=${b.status === 'pending' ? `/?show=${b.showId}` : `/?booking=${b.bookingId}`}>
+        return html`<li><a href=${`/?booking=${b.bookingId}`}>
           <b dir="auto">${f?.event?.title ?? '…'}</b>
           <span>${f ? when(t.tag, f.show.startsAt, f.show.timeZone, dayAndClock) : ''}</span>
           <span class="soft">${named(w.status, b.status)} · <span dir="ltr">${b.reference}</span> · ${money(t.tag, b.totalAmount, b.currency)}</span></a></li>`
@@ -79,7 +86,9 @@ class BookingView extends LitElement {
   @state() private lost = false
   @state() private codes = new Map<string, string>() // ticketId to picture
   @state() private giving = false
+  @state() private chosen = 0 // tickets to be given back
   @state() private note = ''
+  @state() private bad = ''
   @query('dialog') private dialog!: HTMLDialogElement
 
   protected override createRenderRoot() {
@@ -98,6 +107,8 @@ class BookingView extends LitElement {
       return
     }
     this.booking = data
+    // Not paid yet: what becomes of it comes by itself.
+    if (data.status === 'pending' && this.isConnected) setTimeout(() => this.open(), 4000)
     document.title = `${data.reference} · Rowlock`
     this.facts = await factsOf(data.showId)
     for (const { ticketId, status } of data.tickets) {
@@ -122,18 +133,38 @@ class BookingView extends LitElement {
     const ticketIds = new FormData(e.currentTarget as HTMLFormElement).getAll('ticket').map(String)
     if (!ticketIds.length) return
     this.giving = true
+    this.bad = ''
     const valid = this.booking!.tickets.filter((k) => k.status === 'valid')
-    const { data, problem } = await once<Cancelled>(newKey(), (headers) => cancelBooking({
+    const { data, problem, status } = await once<Cancelled>(newKey(), (headers) => cancelBooking({
       client, headers, path: { bookingId: this.bookingId }, body: ticketIds.length === valid.length ? {} : { ticketIds },
-    }), () => undefined)
+    }), (so) => (this.bad = so ? t.page.retrying : ''))
     this.giving = false
+    if (!data) {
+      this.bad = status === 0 ? t.page.offline : problem ? t.page.wrong(problem.detail ?? problem.title) : t.page.broken
+      return
+    }
     this.dialog.close()
-    if (data) {
-      const given = new Set(this.booking!.refunds.map((r) => r.refundId))
-      const amount = data.refunds.filter((r) => !given.has(r.refundId)).reduce((n, r) => n + r.amount, 0)
-      this.note = t.page.givenBack(money(t.tag, amount, this.booking!.currency))
-    } else this.note = t.page.wrong(problem?.detail ?? problem?.title ?? '')
+    const given = new Set(this.booking!.refunds.map((r) => r.refundId))
+    const amount = data.refunds.filter((r) => !given.has(r.refundId)).reduce((n, r) => n + r.amount, 0)
+    this.note = t.page.givenBack(money(t.tag, amount, this.booking!.currency))
     await this.open()
+  }
+
+  private readonly ask = () => {
+    this.bad = ''
+    this.dialog.showModal()
+    this.count()
+  }
+
+  private count() {
+    this.chosen = this.dialog.querySelectorAll('input:checked').length
+  }
+
+  /** Goes on paying, in this tab, for what was begun in another. */
+  private readonly pay = () => {
+    const { showId, bookingId, reservationId } = this.booking!
+    save(showId, { ...load(showId), lines: [], areas: [], bookingId, reservationId, pending: undefined })
+    go(`/?show=${showId}`)
   }
 
   protected override render() {
@@ -158,12 +189,14 @@ class BookingView extends LitElement {
       </header>
       <ul class="tickets">${b.tickets.map((k) => this.ticket(k))}</ul>
       ${b.status === 'confirmed' ? html`<p class="actions"><button type="button" @click=${this.print}>${w.pdf}</button>
-        ${can ? html`<button type="button" @click=${() => this.dialog.showModal()}>${w.giveBack}</button>` : nothing}</p>
+        ${can ? html`<button type="button" @click=${this.ask}>${w.giveBack}</button>` : nothing}</p>
         <p class="soft">${!f ? nothing : !terms ? w.noTerms : can ? w.terms(terms.refundPercent, when(t.tag, until!.toISOString(), f.show.timeZone, dayAndClock)) : w.termsOver}</p>` : nothing}
-      <dialog aria-labelledby="give"><form @submit=${this.giveBack}>
+      ${b.status === 'pending' ? html`<p class="actions"><button type="button" class="main" @click=${this.pay}>${w.payNow}</button></p>` : nothing}
+      <dialog aria-labelledby="give"><form @submit=${this.giveBack} @change=${this.count}>
         <h2 id="give">${w.giveBackWhich}</h2>
-        ${valid.map((k) => html`<label class="choice"><input type="checkbox" name="ticket" value=${k.ticketId} checked> <span dir="auto">${k.label}</span></label>`)}
-        <p class="actions"><button class="main" ?disabled=${this.giving}>${w.giveBack}</button>
+        <div role="alert">${this.bad ? html`<p class="note bad">${this.bad}</p>` : nothing}</div>
+        ${repeat(valid, (k) => k.ticketId, (k) => html`<label class="choice"><input type="checkbox" name="ticket" value=${k.ticketId} checked> <span dir="auto">${k.label}</span></label>`)}
+        <p class="actions"><button class="main" ?disabled=${this.giving || this.chosen === 0}>${w.confirmCancel(this.chosen)}</button>
         <button type="button" @click=${() => this.dialog.close()}>${w.keep}</button></p></form></dialog>`
   }
 

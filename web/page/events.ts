@@ -72,7 +72,8 @@ class Events extends LitElement {
         <label>${w.findWhat}<input type="search" name="q" .value=${q.get('q') ?? ''}></label>
       </form>
       ${this.failed ? html`<p role="alert">${t.map.failed} <button type="button" @click=${() => this.find()}>${w.tryAgain}</button></p>` : nothing}
-      ${this.events?.length === 0 ? html`<p class="empty" role="status">${w.nothingOn}</p>` : nothing}
+      <div role="status">${!this.events ? nothing : this.events.length === 0 ? html`<p class="empty">${w.nothingOn}</p>`
+        : html`<p class="sr">${this.next ? '' : w.found(this.events.length)}</p>`}</div>
       <ul class="events" aria-busy=${!this.events}>
         ${this.events?.map((e) => html`<li class="event">
           <div class="poster k-${e.kind}" aria-hidden="true"><span>${[...e.title][0]}</span></div>

@@ -418,7 +418,7 @@ export const readSignIn = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Sign a browser in
  *
- * For the organiser's pages of this server. Send an API key or a bearer token that has at least one scope, once; the answer sets a cookie that scripts cannot read, which stands for it in this browser from then on, for twelve hours or as long as the token lives. The cookie says nothing by itself: it does what the key may do at that moment, and ends when the key is revoked or expires.
+ * For the organiser's pages of this server. Send an API key or a bearer token that has at least one scope, once; the answer sets a cookie that scripts cannot read, which stands for it in this browser from then on, for twelve hours or as long as the token lives. A session that the browser had before ends. The cookie says nothing by itself: it does what the key may do at that moment, and ends when the key is revoked or expires.
  *
  * Where a request carries other credentials the cookie is not looked at. A write with the cookie must come from a page of this server, by `Sec-Fetch-Site` or `Origin`, which browsers send by themselves; else it is `FORBIDDEN`.
  */
@@ -499,12 +499,7 @@ export const readQueueEntry = <ThrowOnError extends boolean = false>(options: Op
  *
  * Server-sent events; each says all there is to know at that time, so that nothing has to be resumed. Authorised by `streamToken`, since browsers send no headers with an EventSource.
  *
- * - `position`: `{position?, estimatedWaitSeconds?, waiting, open, reason?, serverTime}`; without `position` until the entry is drawn. Positions only fall.
- * - `admitted`: `{token, expiresAt, used, serverTime}`: send `token` as `X-Queue-Token` with `POST /reservations`.
- * - `expired`: `{returnUntil?, serverTime}`: the turn was missed; join again until `returnUntil`.
- * - `ended`: `{reason, serverTime}`: nothing more comes. `sold_out`, `cancelled`, `ended`, `after_sales`: of the show; `closed`: places can be held without a turn; `left`, `turn_over`: of the entry.
- * - `heartbeat`: `{serverTime}`, every 15 seconds without another event.
- * - `closing`: `{retryMs}`: the server stops; come back after that time.
+ * `position` comes first, as a rule, and whenever the head has moved: every second to who is near, every five seconds to others. Positions only fall. `admitted` has the token. `expired` says that the turn was missed; after joining again the same stream goes on. After `ended` nothing comes: close the EventSource, or it comes back for ever. `closing` is the last event of a server that stops. Events with other names may come one day; ignore them.
  */
 export const streamQueueEntry = <ThrowOnError extends boolean = false>(options: Options<StreamQueueEntryData, ThrowOnError, StreamQueueEntryResponse>): Promise<ServerSentEventsResult<StreamQueueEntryResponses>> => (options.client ?? client).sse.get<StreamQueueEntryResponses, StreamQueueEntryErrors, ThrowOnError>({ url: '/queue/{entryId}/stream', ...options });
 

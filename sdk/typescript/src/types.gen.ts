@@ -2259,7 +2259,7 @@ export type Problem = {
      */
     queueUrl?: string;
     /**
-     * Why the show is not on sale: draft, paused, cancelled, ended, before_sales, after_sales
+     * Why the show is not on sale: draft, paused, cancelled, ended, before_sales, after_sales; with CONFLICT, why its waiting room cannot be joined: closed (places can be held without it), sold_out, full
      */
     reason?: string;
     /**
@@ -2378,6 +2378,25 @@ export type QueueAdmission = {
     used: boolean;
 };
 
+export type QueueAdmittedEvent = {
+    /**
+     * When it is over, unless something is held before; once something was, until when the customer may hold again
+     */
+    expiresAt: string;
+    /**
+     * The clock to count down to expiresAt by
+     */
+    serverTime: string;
+    /**
+     * Send it as X-Queue-Token with POST /reservations
+     */
+    token: string;
+    /**
+     * Something was held with it
+     */
+    used: boolean;
+};
+
 export type QueueDraw = {
     /**
      * Where the public value is to come from, named before
@@ -2427,6 +2446,17 @@ export type QueueDraw = {
      * What appeared when it was closed
      */
     publicValue?: string;
+};
+
+export type QueueEndedEvent = {
+    /**
+     * sold_out, cancelled, ended, after_sales: of the show; closed: places can be held without a turn; left, turn_over: of the entry
+     */
+    reason: 'sold_out' | 'cancelled' | 'ended' | 'after_sales' | 'closed' | 'left' | 'turn_over';
+    /**
+     * When it was so, database clock
+     */
+    serverTime: string;
 };
 
 export type QueueEntry = {
@@ -2487,9 +2517,47 @@ export type QueueEntry = {
      */
     status: 'waiting' | 'admitted' | 'expired' | 'left';
     /**
-     * For GET /queue/{entryId}/stream
+     * For GET /queue/{entryId}/stream; empty for staff: it is the customer's
      */
     streamToken: string;
+    /**
+     * Entries of the show that have not been called
+     */
+    waiting: number;
+};
+
+export type QueueExpiredEvent = {
+    /**
+     * Until when the customer may come back, by joining again
+     */
+    returnUntil: string;
+    /**
+     * The clock to count down to returnUntil by
+     */
+    serverTime: string;
+};
+
+export type QueuePositionEvent = {
+    /**
+     * About how long that takes
+     */
+    estimatedWaitSeconds?: number;
+    /**
+     * Whether a turn is needed to hold places
+     */
+    open: boolean;
+    /**
+     * How many turns until it is theirs, their own included; missing until they are drawn. It only falls
+     */
+    position?: number;
+    /**
+     * Why nobody is called now: before_sales, paused
+     */
+    reason?: string;
+    /**
+     * When it was so, database clock
+     */
+    serverTime: string;
     /**
      * Entries of the show that have not been called
      */
@@ -4345,7 +4413,7 @@ export type PrintTicketsErrors = {
      */
     404: Problem;
     /**
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -4650,7 +4718,7 @@ export type CreateEventErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -4790,7 +4858,7 @@ export type AmendEventErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -4978,7 +5046,7 @@ export type CreateHallErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -5118,7 +5186,7 @@ export type AmendHallErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -5743,9 +5811,89 @@ export type StreamQueueEntryError = StreamQueueEntryErrors[keyof StreamQueueEntr
 
 export type StreamQueueEntryResponses = {
     /**
-     * Watch a queue entry
+     * Server Sent Events
+     *
+     * Each object is one event, in the text form of server-sent events.
      */
-    200: string;
+    200: Array<{
+        /**
+         * Where the entry is.
+         */
+        data: QueuePositionEvent;
+        /**
+         * The event's name.
+         */
+        event: 'position';
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        /**
+         * It is the customer's turn.
+         */
+        data: QueueAdmittedEvent;
+        /**
+         * The event's name.
+         */
+        event: 'admitted';
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        /**
+         * The turn was missed. Join again.
+         */
+        data: QueueExpiredEvent;
+        /**
+         * The event's name.
+         */
+        event: 'expired';
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        /**
+         * Nothing more comes. Close the EventSource.
+         */
+        data: QueueEndedEvent;
+        /**
+         * The event's name.
+         */
+        event: 'ended';
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        /**
+         * The stream is alive.
+         */
+        data: HeartbeatEvent;
+        /**
+         * The event's name.
+         */
+        event: 'heartbeat';
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    } | {
+        /**
+         * The server stops.
+         */
+        data: ClosingEvent;
+        /**
+         * The event's name.
+         */
+        event: 'closing';
+        /**
+         * Milliseconds to wait before coming back when the stream ends.
+         */
+        retry?: number;
+    }>;
 };
 
 export type StreamQueueEntryResponse = StreamQueueEntryResponses[keyof StreamQueueEntryResponses];
@@ -6525,7 +6673,7 @@ export type CreateShowErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -6671,7 +6819,7 @@ export type AmendShowErrors = {
      *
      * `PLAN_IN_USE`: The new plan lacks a seat that is held, booked or blocked. Keep those seats in the plan.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -6817,7 +6965,7 @@ export type AmendAreaErrors = {
      *
      * `CAPACITY_IN_USE`: The new capacity is lower than what is held and booked. Choose a capacity of at least inUse.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7027,7 +7175,7 @@ export type CancelShowErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7099,7 +7247,7 @@ export type PauseShowErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7229,7 +7377,7 @@ export type PublishShowErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7351,7 +7499,7 @@ export type JoinQueueErrors = {
      *
      * `SHOW_NOT_ON_SALE`: The show is a draft, paused, cancelled or ended, or it is outside its sale window. Show the reason; salesStartAt says when to come back.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7423,7 +7571,7 @@ export type CloseQueueErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7495,7 +7643,7 @@ export type DrawQueueErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7634,7 +7782,7 @@ export type OpenQueueErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7706,7 +7854,7 @@ export type ResumeShowErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7913,7 +8061,7 @@ export type BlockSeatsErrors = {
      *
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -7997,7 +8145,7 @@ export type UnblockSeatsErrors = {
      *
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -8342,7 +8490,7 @@ export type JoinWaitlistErrors = {
      *
      * `ALREADY_ON_WAITLIST`: The customer has an entry of the show's waitlist that waits, or has an offer. Read the entry that waitlistEntryId names; to wait for something else, leave it first.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -8661,7 +8809,7 @@ export type DrawTicketPngErrors = {
      */
     404: Problem;
     /**
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -8717,7 +8865,7 @@ export type DrawTicketSvgErrors = {
      */
     404: Problem;
     /**
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -8842,7 +8990,7 @@ export type CreateVenueErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
@@ -8982,7 +9130,7 @@ export type AmendVenueErrors = {
     /**
      * `IDEMPOTENCY_KEY_IN_USE`: A request with the same key is being worked on, here or on another instance. Wait as Retry-After says and send the same request again.
      *
-     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way.
+     * `CONFLICT`: Another thing has the same externalRef, or the show's state does not allow the change. detail says what stands in the way; of a waiting room that cannot be joined, reason does.
      */
     409: Problem;
     /**
