@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -283,7 +282,7 @@ func (r *rush) holds(ctx context.Context, m *measure) error {
 // against who was called.
 func (r *rush) drawAgain(ctx context.Context, m *measure) error {
 	cmd := exec.CommandContext(ctx, "go", "run", "github.com/rowlock/rowlock/cmd/api", "draw", "--show", r.show.String())
-	cmd.Env = append(os.Environ(), "DATABASE_URL="+r.house.url(store.RoleApp), "DATABASE_LANE_URL="+r.house.url(store.RoleLane))
+	cmd.Env = append(cmd.Environ(), "DATABASE_URL="+r.house.url(store.RoleApp), "DATABASE_LANE_URL="+r.house.url(store.RoleLane))
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -37,8 +37,9 @@ type client struct {
 // request is what is asked. The same key is the same request.
 type request struct {
 	method, path string
-	customer     string // "": staff
-	key          string // "": a read
+	customer     string            // "": staff
+	key          string            // "": a read
+	header       map[string]string // more of them
 	body         any
 	patience     int // tries without an answer after which the client walks away; 0: none
 }
@@ -53,6 +54,8 @@ type answer struct {
 
 type problem struct {
 	Code             boxoffice.Code
+	Status           int
+	RequestID        string
 	Outcome          string
 	UnavailableSeats []struct {
 		SeatID uuid.UUID
@@ -118,10 +121,21 @@ func (c *client) try(ctx context.Context, req request, body []byte) (*answer, fa
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	url := c.t.door()
-	r, err := http.NewRequestWithContext(ctx, req.method, url+"/api/v1"+req.path, bytes.NewReader(body))
+	w, door, err := c.call(ctx, req, body)
 	if err != nil {
-		return &answer{}, nothing
+		c.t.ill.Store(door, time.Now())
+		return &answer{}, unsure
+	}
+	defer w.Body.Close()
+	return c.hear(req, w)
+}
+
+// call sends a request to an instance, and returns the beginning of its answer.
+func (c *client) call(ctx context.Context, req request, body []byte) (w *http.Response, door string, err error) {
+	door = c.t.door()
+	r, err := http.NewRequestWithContext(ctx, req.method, door+"/api/v1"+req.path, bytes.NewReader(body))
+	if err != nil {
+		return nil, door, err
 	}
 	if body == nil {
 		r.Body, r.ContentLength = nil, 0
@@ -136,13 +150,17 @@ func (c *client) try(ctx context.Context, req request, body []byte) (*answer, fa
 	if req.key != "" {
 		r.Header.Set("Idempotency-Key", req.key)
 	}
-	w, err := c.t.http.Do(r)
-	if err != nil {
-		c.t.ill.Store(url, time.Now())
-		return &answer{}, unsure
+	for name, value := range req.header {
+		r.Header.Set(name, value)
 	}
-	defer w.Body.Close()
-	a := &answer{status: w.StatusCode, header: w.Header}
+	w, err = c.t.http.Do(r)
+	return w, door, err
+}
+
+// hear reads an answer to its end, and says what it tells.
+func (c *client) hear(req request, w *http.Response) (a *answer, f fate) {
+	a = &answer{status: w.StatusCode, header: w.Header}
+	var err error
 	if a.body, err = io.ReadAll(w.Body); err != nil {
 		return a, unsure
 	}
@@ -153,6 +171,10 @@ func (c *client) try(ctx context.Context, req request, body []byte) (*answer, fa
 		c.t.found("%s %s was answered %d without a problem document: %.200s", req.method, req.path, a.status, a.body)
 		return a, unsure
 	}
+	if wrong := a.manners(); wrong != "" {
+		c.t.found("%s %s was answered %d %s, %s: %v %.400s", req.method, req.path, a.status, a.problem.Code, wrong, a.header, a.body)
+	}
+	c.t.counts.polite.Add(1)
 	switch code := a.problem.Code; code {
 	case boxoffice.CodeOverloaded, boxoffice.CodeLockTimeout, boxoffice.CodeKeyInUse:
 		return a, nothing

@@ -13,13 +13,15 @@
 // Each client writes down what it asked, when, when it was answered, and what.
 // A request without an answer (a line that broke, a process that died) is sent
 // again with the same Idempotency-Key until one comes. Some clients walk away
-// instead: then it is not known whether it was done.
+// instead: then it is not known whether it was done. Viewers watch every show
+// over its stream, come and go, and write down each event.
 //
 // # What is proved
 //
 // Time is cut into rounds with shows of their own. One of them is cancelled in
-// the middle, and everybody gets their money back. After each round the faults end,
-// everything comes to rest, and then:
+// the middle, and everybody gets their money back; for one people wait when it
+// is sold out; one has a waiting room, which is open. After each round the faults
+// end, everything comes to rest, and then:
 //
 //   - the history of every seat, every standing area, every ticket and of each
 //     show's sales is linearizable: porcupine finds an order of the operations,
@@ -30,6 +32,16 @@
 //     was named, and in the database;
 //   - the gateway's own ledger and the bookings agree about every charge;
 //   - every map that anybody was shown is the log replayed to its version;
+//   - every viewer was told each version of the log once and in order, with all
+//     that it is about, and ends with the map that the database has; who had to
+//     begin anew had a reason to;
+//   - nobody held anything without a turn in the waiting room, nor twice with one;
+//     people were called no faster than its rate, in the order of its draw, and
+//     were told positions that only fall;
+//   - the waitlist had what became free before any buyer, the earliest first, each
+//     place once, and nobody waits for what is free;
+//   - whatever was refused was refused by a problem document that says when to
+//     come back and nothing of what is inside;
 //   - holds that ended were closed within a minute;
 //   - rowlock prove finds no rule broken, in the middle of it as well.
 //

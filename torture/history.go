@@ -30,6 +30,11 @@ const (
 	desk     verb = "desk" // the gateway's own people give money back
 	look     verb = "look" // a read of any kind
 
+	queueUp    verb = "queue up" // in a waiting room
+	leaveQueue verb = "leave queue"
+	enlist     verb = "enlist" // on a waitlist
+	delist     verb = "delist"
+
 	cancelShow verb = "cancel show"
 )
 
@@ -58,7 +63,14 @@ type Op struct {
 	Ticket      string `json:"ticket,omitempty"`
 	Refund      string `json:"refund,omitempty"`
 	Scan        string `json:"scan,omitempty"`
-	Result      string `json:"result,omitempty"` // of a scan
+	Result      string `json:"result,omitempty"`  // of a scan
+	Entry       string `json:"entry,omitempty"`   // of a waiting room, or of a waitlist
+	EntryIs     string `json:"entryIs,omitempty"` // its status, as answered
+	Position    int64  `json:"position,omitempty"`
+	Waiting     int64  `json:"waiting,omitempty"`  // how many wait
+	Pass        string `json:"pass,omitempty"`     // whose turn was shown, where there is a waiting room
+	Admitted    int64  `json:"admitted,omitempty"` // when that turn began, if it is known
+	TurnEnds    int64  `json:"turnEnds,omitempty"` // and when it ends, as it was told last
 
 	Seats     []int          `json:"seats,omitempty"`     // by place in the plan: wanted, or had
 	Back      []int          `json:"back,omitempty"`      // given back
@@ -73,6 +85,8 @@ type Op struct {
 	Capacity  int            `json:"capacity,omitempty"`
 	Ends      int64          `json:"ends,omitempty"` // of the hold
 	Confirmed int64          `json:"confirmed,omitempty"`
+	Party     int            `json:"party,omitempty"` // that waits for places, and of which categories
+	Wanted    []string       `json:"wanted,omitempty"`
 	Version   int64          `json:"version,omitempty"`
 	Map       *seen          `json:"map,omitempty"`
 }
@@ -129,7 +143,10 @@ func (h *history) all() []*Op {
 }
 
 // save appends the history to a file, a line each.
-func (h *history) save(path string) (err error) {
+func (h *history) save(path string) error { return saveLines(path, h.all()) }
+
+// saveLines appends things to a file, a line each.
+func saveLines[T any](path string, list []T) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -141,7 +158,7 @@ func (h *history) save(path string) (err error) {
 	}()
 	w := bufio.NewWriter(f)
 	lines := json.NewEncoder(w)
-	for _, o := range h.all() {
+	for _, o := range list {
 		if err := lines.Encode(o); err != nil {
 			return err
 		}

@@ -34,19 +34,21 @@ type visit struct {
 	at       int // the show's index
 	plan     *rand.Rand
 	customer string
+	pass     *pass // what is shown for a turn, where there is a waiting room
 }
 
-// newVisit draws the n-th visit of a client in a round.
-func newVisit(c *client, r *round, n uint64) *visit {
+// newVisit draws the n-th visit of a client in a round, to one of some shows.
+func newVisit(c *client, r *round, n uint64, among []int) *visit {
 	plan := rand.New(rand.NewPCG(c.t.seed, uint64(r.n)<<40|uint64(c.id)<<24|n))
-	at := plan.IntN(len(r.shows))
+	at := among[plan.IntN(len(among))]
 	return &visit{client: c, h: r.history, show: r.shows[at], at: at, plan: plan, customer: newID(plan).String()}
 }
 
 // buyer visits until ctx ends. stop ends even what is not answered.
 func (c *client) buyer(ctx, stop context.Context, r *round) {
+	among := r.among(func(sh *show) bool { return !sh.crowded })
 	for n := uint64(0); ctx.Err() == nil; n++ {
-		v := newVisit(c, r, n)
+		v := newVisit(c, r, n, among)
 		v.buy(stop)
 		rest(ctx, time.Duration(v.plan.IntN(60))*time.Millisecond)
 	}
@@ -107,6 +109,8 @@ type reservation struct {
 	Areas         []struct{ Quantity int }
 	ExpiresAt     time.Time
 	BookingID     string
+	// WaitlistEntryID is whose offer it is.
+	WaitlistEntryID string
 }
 
 func (r *reservation) units() int {
@@ -183,6 +187,10 @@ func (v *visit) place(ctx context.Context, seats []int, units int, fromBlock str
 	}
 	o := v.op(place)
 	o.Seats, o.Units, o.TTL, o.Block = seats, units, ttl, fromBlock
+	if p := v.pass; p != nil {
+		req.header = map[string]string{"X-Queue-Token": p.token}
+		o.Pass, o.Entry, o.Admitted, o.TurnEnds = p.whose, p.entry, p.admitted, p.ends
+	}
 	var r reservation
 	again, elsewhere := v.chance(8), v.chance(15)
 	a := v.send(ctx, o, req, &r)
@@ -725,8 +733,9 @@ var letters = map[string]string{available: "a", held: "h", booked: "b", blocked:
 // staff looks after the shows: keeps seats off sale and sells them, pauses
 // sales, changes capacities.
 func (c *client) staff(ctx, stop context.Context, r *round) {
+	among := r.among(func(*show) bool { return true })
 	for n := uint64(0); ctx.Err() == nil; n++ {
-		v := newVisit(c, r, n)
+		v := newVisit(c, r, n, among)
 		switch v.plan.IntN(5) {
 		case 0, 1:
 			v.blockSeats(stop)
@@ -786,7 +795,7 @@ func (v *visit) pauseSales(ctx context.Context) {
 }
 
 func (v *visit) resize(ctx context.Context) {
-	if v.show.floor == 0 {
+	if v.show.floor == 0 || v.show.wanted { // what is free there must follow from the log
 		return
 	}
 	o := v.op(capacity)

@@ -245,7 +245,7 @@ func (l *lowering) hold(id string, ops []*Op) {
 	all = slices.Compact(all)
 	for _, o := range ops {
 		switch {
-		case o.Do == release:
+		case o.Do == release, o.Do == delist: // who leaves the waitlist lets go of an offer
 			l.done(o, all, units, step{do: drop, owner: id})
 		case o.Do == cancel && o.ok() && len(o.Void) == 0: // it was not paid yet
 			l.done(o, o.Back, o.BackUnits, step{do: drop, owner: id})

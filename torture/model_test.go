@@ -107,6 +107,11 @@ func TestWhatIsLegal(t *testing.T) {
 			s.placed(1, 2, "r1", []int{0}, 0, 100)
 			s.refused(3, 4, 0, booked)
 		}, "seat A-1"},
+		{"an offer let go of by leaving the waitlist", func(s *story) {
+			s.placed(1, 2, "r1", []int{0}, 1, 100)
+			s.tell(3, 4, Op{Do: delist, Reservation: "r1"})
+			s.placed(5, 6, "r2", []int{0}, 4, 100)
+		}, ""},
 		{"a release whose outcome nobody knows, done", func(s *story) {
 			s.placed(1, 2, "r1", []int{0}, 0, 100)
 			s.tell(3, 0, Op{Do: release, Reservation: "r1"})

@@ -18,6 +18,8 @@ type counts struct {
 	ops, tries, unsure, nothing, unknown        atomic.Int64
 	replays, ghosts, facts, maps, proofs        atomic.Int64
 	legal, expired, charges, succeeded, refused atomic.Int64
+	followed, pictures, resets, excused         atomic.Int64
+	turns, offers, polite                       atomic.Int64
 	mu                                          sync.Mutex
 	byVerb                                      map[verb]map[string]int
 }
@@ -78,6 +80,8 @@ type report struct {
 	Unanswered int64                   `json:"unanswered"` // tries
 	Unknown    int64                   `json:"unknown"`    // operations whose outcome nobody learned
 	Ghosts     int64                   `json:"ghosts"`     // of them, holds that were found in the end
+	Resets     int64                   `json:"resets"`     // of viewers, because a show had changed
+	Excused    int64                   `json:"excused"`    // of viewers, because the log could not be read just then
 	Checks     map[string]int64        `json:"checks"`
 	Findings   []string                `json:"findings"`
 }
@@ -91,10 +95,12 @@ func (t *run) report() *report {
 	return &report{
 		Seed: t.seed, Took: time.Since(t.began).Round(time.Second), Planted: t.cfg.planted, Operations: c.byVerb, Faults: t.done,
 		Tries: c.tries.Load(), Unanswered: c.unsure.Load(), Unknown: c.unknown.Load(), Ghosts: c.ghosts.Load(),
+		Resets: c.resets.Load(), Excused: c.excused.Load(),
 		Checks: map[string]int64{
 			"histories that are linearizable": c.legal.Load(), "acknowledged facts found again": c.facts.Load(), "maps that are the log replayed": c.maps.Load(),
 			"replays answered the same": c.replays.Load(), "charges that agree with the gateway": c.charges.Load(), "holds closed in time": c.expired.Load(),
-			"proofs of all rules": c.proofs.Load(),
+			"proofs of all rules": c.proofs.Load(), "versions that viewers followed": c.followed.Load(), "maps that viewers ended with": c.pictures.Load(),
+			"turns in waiting rooms": c.turns.Load(), "offers of waitlists": c.offers.Load(), "refusals that say what they should and no more": c.polite.Load(),
 		},
 		Findings: t.findings,
 	}
@@ -126,7 +132,7 @@ func (r *report) print(s *screen) {
 			parts = append(parts, fmt.Sprintf("%d %s", outcomes[what], strings.ToLower(what)))
 			total += outcomes[what]
 		}
-		s.say("  %-9s %s", do, strings.Join(parts, ", "))
+		s.say("  %-11s %s", do, strings.Join(parts, ", "))
 	}
 	s.say("  %d operations in %d tries, of which %d went unanswered; %d outcomes were never learned, %d of them holds that were there in the end", total, r.Tries, r.Unanswered, r.Unknown, r.Ghosts)
 	faults := 0
@@ -139,6 +145,7 @@ func (r *report) print(s *screen) {
 	for _, what := range sortedKeys(r.Checks) {
 		s.say("  %6d %s", r.Checks[what], what)
 	}
+	s.say("  viewers began anew %d times because a show had changed, and %d times because the log could not be read", r.Resets, r.Excused)
 	if len(r.Findings) == 0 {
 		s.say("nothing was found that must not be")
 	}
@@ -234,5 +241,6 @@ func (t *run) progress(perSecond float64) string {
 	return fmt.Sprintf("%-14s %4.0f ops/s | done %d, refused %d, unknown %d | faults %d, kills %d, fail-overs %d | checks %d, found %d | %v left",
 		t.doing, perSecond, c.succeeded.Load(), c.refused.Load(), c.unknown.Load(), faults,
 		r.count(cluster.InstanceKilled, cluster.WorkerKilled, cluster.PostgresKilled), r.count(cluster.Promoted, cluster.HungPromoted),
-		c.legal.Load()+c.facts.Load()+c.maps.Load()+c.replays.Load()+c.charges.Load()+c.expired.Load()+c.proofs.Load(), len(t.findings), left.Round(time.Second))
+		c.legal.Load()+c.facts.Load()+c.maps.Load()+c.replays.Load()+c.charges.Load()+c.expired.Load()+c.proofs.Load()+
+			c.followed.Load()+c.pictures.Load()+c.turns.Load()+c.offers.Load(), len(t.findings), left.Round(time.Second))
 }

@@ -25,11 +25,8 @@ type show struct {
 	label []string
 	area  uuid.UUID
 	floor int // units at first; 0: no area
-	// doomed is a show that is cancelled in the middle of the round. Everybody
-	// gets their money back by jobs, at no time that a client knows of: it is
-	// audited, and its history is not looked at.
-	doomed bool
-	known  atomic.Int64
+	house
+	known atomic.Int64
 }
 
 func (s *show) name(seat int) string { return fmt.Sprintf("%s, seat %s", s.title, s.label[seat]) }
@@ -62,18 +59,53 @@ type round struct {
 	events []cluster.Event
 }
 
-// houses are the shows of a round: small, so that many want the same.
-var houses = []cluster.ShowOptions{
-	{Seats: 10, Floor: 8, HoldSeconds: holdSecondsMax},
-	{Seats: 6, HoldSeconds: holdSecondsMax},
-	{Seats: 16, Floor: 5, HoldSeconds: holdSecondsMax},
-	{Seats: 8, Floor: 4, HoldSeconds: holdSecondsMax}, // doomed
+// house is what is special about a show.
+type house struct {
+	// doomed is a show that is cancelled in the middle of the round. Everybody
+	// gets their money back by jobs, at no time that a client knows of: it is
+	// audited, and its history is not looked at.
+	doomed bool
+	// wanted is one that people wait for when it is sold out.
+	wanted bool
+	// crowded is one whose waiting room is open. Who has not queued gets nothing
+	// there.
+	crowded bool
+}
+
+// houses are the shows of a round: small, so that many want the same; but one
+// that is sold out needs no waiting room.
+var houses = []struct {
+	cluster.ShowOptions
+	house
+}{
+	{cluster.ShowOptions{Seats: 10, Floor: 8, HoldSeconds: holdSecondsMax}, house{}},
+	{cluster.ShowOptions{Seats: 6, HoldSeconds: holdSecondsMax}, house{}},
+	{cluster.ShowOptions{Seats: 16, Floor: 5, HoldSeconds: holdSecondsMax}, house{}},
+	{cluster.ShowOptions{Seats: 4, Floor: 2, HoldSeconds: holdSecondsMax}, house{wanted: true}},
+	{cluster.ShowOptions{Seats: 8, Floor: 4, HoldSeconds: holdSecondsMax}, house{doomed: true}},
+	{cluster.ShowOptions{Seats: 12, Floor: 40, HoldSeconds: holdSecondsMax}, house{crowded: true}},
+}
+
+// terms are what a show is changed to before it is sold.
+func (h *house) terms() object {
+	o := object{"cancellation": object{"untilMinutesBeforeStart": 0, "refundPercent": 80}}
+	if h.wanted {
+		o["offerSeconds"] = offerSeconds
+	}
+	if h.crowded {
+		o["queue"] = object{
+			"ratePerMinute": queueRules.perMinute, "admissionSeconds": queueRules.admission / time.Second, "sessionSeconds": queueRules.session / time.Second,
+			"returnSeconds": queueRules.comeBack / time.Second, "sizeMax": queueRules.sizeMax,
+		}
+	}
+	return o
 }
 
 // How long the house may take to come to rest. A payment lengthens a hold by two
-// minutes, and a job whose process was killed is taken up again after one.
+// minutes, a job whose process was killed is taken up again after one, and a
+// webhook that could have no effect is tried again after one and then five.
 const (
-	restMax    = 4 * time.Minute
+	restMax    = 7 * time.Minute
 	restFailed = 15 * time.Second // when something was found already
 )
 
@@ -95,6 +127,14 @@ func (t *run) round(ctx context.Context, n int, during time.Duration) (err error
 	for i := range t.cfg.staff {
 		people.Go(func() { (&client{t: t, id: t.cfg.buyers + i}).staff(load, stop, r) })
 	}
+	for i := range t.cfg.queuers {
+		people.Go(func() { r.newcomer(1+i).queuer(load, stop, r) })
+	}
+	for i := range t.cfg.waiters {
+		people.Go(func() { r.newcomer(1+t.cfg.queuers+i).waiter(load, stop, r) })
+	}
+	viewers, leave := r.watchers(ctx)
+	defer leave()
 	people.Go(func() {
 		rest(load, during*2/3)
 		r.cancelShow(stop)
@@ -137,7 +177,14 @@ func (t *run) round(ctx context.Context, n int, during time.Duration) (err error
 	t.phase("auditing")
 	audit, cancelAudit := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancelAudit()
-	if err := r.audit(audit, resting == nil); err != nil {
+	var maps []*picture // that viewers should have; nil: they may have any
+	if resting == nil {
+		if maps, err = r.arrived(audit, viewers); err != nil {
+			t.found("the maps of the database could not be read: %v", err)
+		}
+	}
+	leave()
+	if err := r.audit(audit, resting == nil, viewers, maps); err != nil {
 		t.found("the books could not be read: %v", err)
 	}
 	r.prove(audit, true)
@@ -154,13 +201,7 @@ func (t *run) round(ctx context.Context, n int, during time.Duration) (err error
 
 // linearize has every partition of the history checked.
 func (r *round) linearize() {
-	var wrong []span
-	for _, f := range r.faults() {
-		if f.Kind == cluster.ClockStepped {
-			wrong = append(wrong, span{r.history.on(f.Began), r.history.on(f.Ended)})
-		}
-	}
-	v := judge(lower(r.history.all(), r.shows, wrong), 2)
+	v := judge(lower(r.history.all(), r.shows, r.wrong()), 2)
 	r.t.counts.legal.Add(int64(v.legal))
 	for i, p := range v.illegal {
 		if i == 5 {
@@ -177,36 +218,52 @@ func (r *round) linearize() {
 // open makes the shows of the round, and lets buyers cancel.
 func (r *round) open(ctx context.Context) error {
 	for i, o := range houses {
-		made, err := r.t.house.NewShow(ctx, o)
+		made, err := r.t.house.NewShow(ctx, o.ShowOptions)
 		if err != nil {
 			return err
 		}
 		sh := &show{
 			title: fmt.Sprintf("round %d, show %d", r.n, i), id: made.ID.String(), seats: made.Seats, label: made.Labels,
-			index: map[uuid.UUID]int{}, area: made.Floor, floor: o.Floor, doomed: i == len(houses)-1,
+			index: map[uuid.UUID]int{}, area: made.Floor, floor: o.Floor, house: o.house,
 		}
 		for i, id := range made.Seats {
 			sh.index[id] = i
 		}
 		r.shows = append(r.shows, sh)
 		plan := rand.New(rand.NewPCG(r.t.seed, uint64(r.n)<<40|0xffff<<24|uint64(i)))
-		a := r.auditor.ask(ctx, &Op{Do: look}, request{method: http.MethodPatch, path: "/shows/" + sh.id, key: newKey(plan), body: object{
-			"cancellation": object{"untilMinutesBeforeStart": 0, "refundPercent": 80},
-		}})
-		if !a.ok() {
-			return fmt.Errorf("the terms were answered %d %s", a.status, brief(a.body))
+		requests := []request{{method: http.MethodPatch, path: "/shows/" + sh.id, body: sh.terms()}}
+		if sh.crowded {
+			requests = append(requests, request{method: http.MethodPost, path: "/shows/" + sh.id + "/queue/open"})
+		}
+		for _, req := range requests {
+			req.key = newKey(plan)
+			if a := r.auditor.ask(ctx, &Op{Do: look}, req); !a.ok() {
+				return fmt.Errorf("the terms were answered %d %s", a.status, brief(a.body))
+			}
 		}
 	}
 	return nil
 }
 
+// among are those of the shows, by index, that people go to.
+func (r *round) among(they func(sh *show) bool) (list []int) {
+	for i, sh := range r.shows {
+		if they(sh) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// newcomer is a client beside buyers, staff and the auditor.
+func (r *round) newcomer(n int) *client { return &client{t: r.t, id: r.auditor.id + 1 + n} }
+
 // cancelShow cancels the doomed show.
 func (r *round) cancelShow(ctx context.Context) {
-	at := len(r.shows) - 1
-	v := newVisit(&client{t: r.t, id: r.auditor.id + 1}, r, 0)
-	v.show, v.at = r.shows[at], at
+	doomed := r.among(func(sh *show) bool { return sh.doomed })
+	v := newVisit(r.newcomer(0), r, 0, doomed)
 	o := v.op(cancelShow)
-	v.send(ctx, o, request{method: http.MethodPost, path: "/shows/" + r.shows[at].id + "/cancel"}, nil)
+	v.send(ctx, o, request{method: http.MethodPost, path: "/shows/" + v.show.id + "/cancel"}, nil)
 	r.history.add(o)
 	if o.known() && !o.ok() {
 		r.t.found("the show could not be cancelled: %d %s", o.Status, o.Code)
@@ -238,6 +295,16 @@ func (r *round) trouble(ctx context.Context, n int) {
 		r.mu.Unlock()
 		r.t.happened(e)
 	}
+}
+
+// wrong are the times in which the database's clock was not ours.
+func (r *round) wrong() (spans []span) {
+	for _, f := range r.faults() {
+		if f.Kind == cluster.ClockStepped {
+			spans = append(spans, span{r.history.on(f.Began), r.history.on(f.Ended)})
+		}
+	}
+	return spans
 }
 
 // faults are those that happened in this round.

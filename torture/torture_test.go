@@ -29,7 +29,7 @@ func TestNothingIsLostOrSoldTwiceUnderFaults(t *testing.T) {
 	defer cancel()
 	rep, err := torture(ctx, options{
 		seed: 20261127, during: 5 * time.Second, each: time.Minute, faults: []string{"kill", "cut"},
-		buyers: 6, staff: 1, troubles: 2, calm: 500 * time.Millisecond,
+		buyers: 6, staff: 1, queuers: 3, waiters: 2, viewers: 1, troubles: 2, calm: 500 * time.Millisecond,
 		// None whose outcome a job asks for later: the test would wait for it.
 		cards: []card{{sandbox.TokenOK, 70}, {sandbox.TokenDeclined, 15}, {sandbox.TokenStorm, 15}},
 		house: cluster.Config{Instances: 2, Proxy: true},
@@ -52,7 +52,7 @@ func TestTheSameSeedPlansTheSame(t *testing.T) {
 	wishes := func(seed uint64) (all [][]int) {
 		sh := newStory().show
 		for visit := range uint64(50) {
-			v := newVisit(&client{t: &run{seed: seed}, id: 3}, &round{n: 2, shows: []*show{sh}}, visit)
+			v := newVisit(&client{t: &run{seed: seed}, id: 3}, &round{n: 2, shows: []*show{sh}}, visit, []int{0})
 			seats, units := v.want()
 			all = append(all, append(seats, units, v.plan.IntN(1000)))
 		}

@@ -58,7 +58,7 @@ type tab struct {
 	ctx     context.Context
 }
 
-func openShop(t *testing.T) *shop {
+func openShop(t *testing.T, flags ...chromedp.ExecAllocatorOption) *shop {
 	t.Helper()
 	path := chromium()
 	if path == "" {
@@ -71,6 +71,7 @@ func openShop(t *testing.T) *shop {
 		}
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(limit))
+	opts = append(opts, flags...)
 	if os.Getuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox)
 	}

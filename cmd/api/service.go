@@ -168,6 +168,7 @@ func (s *service) open(ctx context.Context, mode int) (err error) {
 	s.api.Mount("GET /problems/", problems)
 	s.api.Mount("GET /style.css", web.Style())
 	s.api.Mount("GET /organiser", web.Organiser())
+	s.api.Mount("GET /organiser/{$}", http.RedirectHandler("/organiser", http.StatusMovedPermanently))
 	developers := web.DevelopersOptions{Shows: (&recentShows{ask: s.shows}).shows, Mock: opts.Auth.Mock}
 	if s.cfg.Development() && opts.Auth.Mock {
 		developers.Key = devKey

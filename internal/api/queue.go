@@ -212,8 +212,12 @@ func lookAgain(call *Call, v *store.QueueView) {
 	if v.Status != boxoffice.QueueWaiting {
 		return
 	}
-	wait := 15 * time.Second // who is to be drawn
-	if v.Position > 0 {
+	wait := 15 * time.Second // before the sale, or in a pause
+	switch {
+	case v.State != "":
+	case v.Position == 0:
+		wait = boxoffice.QueueRoundTime // until they are drawn
+	default:
 		wait = min(30*time.Second, max(2*time.Second, v.Wait/2))
 	}
 	call.Header()["Retry-After"] = []string{strconv.Itoa(int(wait / time.Second))}

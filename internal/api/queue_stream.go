@@ -65,6 +65,7 @@ func (q *queueRooms) enter(show uuid.UUID, known *store.QueueState) *queueRoom {
 		q.rooms[show] = r
 		go r.watch(ctx)
 	}
+	r.learn(known) // who comes from another instance may have been told of it there
 	r.watchers++
 	return r
 }
@@ -92,17 +93,25 @@ func (r *queueRoom) watch(ctx context.Context) {
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		state, err := r.rooms.ask(asking, r.show)
 		cancel()
-		if err != nil {
-			continue
+		if err == nil {
+			r.learn(state)
 		}
-		r.mu.Lock()
-		old := r.state
-		r.state = state
-		if old.Head != state.Head || old.Terms.QueueOpen != state.Terms.QueueOpen || old.Terms.QueueState(old.Now) != state.Terms.QueueState(state.Now) {
-			close(r.news)
-			r.news = make(chan struct{})
-		}
-		r.mu.Unlock()
+	}
+}
+
+// learn takes in a state that was read, unless what was read later came sooner:
+// nobody's position rises by that.
+func (r *queueRoom) learn(state *store.QueueState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.state
+	if state.Head.Head < old.Head.Head && state.Now.Before(old.Now) {
+		return
+	}
+	r.state = state
+	if old.Head != state.Head || old.Terms.QueueOpen != state.Terms.QueueOpen || old.Terms.QueueState(old.Now) != state.Terms.QueueState(state.Now) {
+		close(r.news)
+		r.news = make(chan struct{})
 	}
 }
 

@@ -60,7 +60,7 @@ func (a *API) registerSignIns() {
 	register(a, Operation{
 		ID: "signIn", Method: http.MethodPost, Path: "/organiser/session", Tag: "Sessions", NoKey: true, Weight: 10, Status: http.StatusCreated,
 		Summary: "Sign a browser in",
-		Description: "For the organiser's pages of this server. Send an API key or a bearer token that has at least one scope, once; the answer sets a cookie that scripts cannot read, which stands for it in this browser from then on, for twelve hours or as long as the token lives. " +
+		Description: "For the organiser's pages of this server. Send an API key or a bearer token that has at least one scope, once; the answer sets a cookie that scripts cannot read, which stands for it in this browser from then on, for twelve hours or as long as the token lives. A session that the browser had before ends. " +
 			"The cookie says nothing by itself: it does what the key may do at that moment, and ends when the key is revoked or expires.\n\n" +
 			"Where a request carries other credentials the cookie is not looked at. A write with the cookie must come from a page of this server, by `Sec-Fetch-Site` or `Origin`, which browsers send by themselves; else it is `FORBIDDEN`.",
 		Codes: []boxoffice.Code{boxoffice.CodeForbidden},
@@ -88,9 +88,12 @@ func organiserBody(c *boxoffice.Caller, until time.Time) Organiser {
 
 func (a *API) signIn(ctx context.Context, call *Call, _ *struct{}) (*signInOutput, error) {
 	r, c, au := call.x.r, &call.Caller, a.auth
+	key := r.Header.Get("X-Api-Key")
 	switch {
 	case !call.x.signedInUntil.IsZero(): // or a session would last for ever
 		return nil, unauthenticated("Sign in with an API key or a bearer token.")
+	case key != "" && c.CustomerID != "": // a session stands for one of them
+		return nil, boxoffice.Refuse(boxoffice.CodeForbidden, "Sign in with an API key or a bearer token, not with both.")
 	case len(c.Scopes) == 0 || au.opts.SignIns == nil:
 		return nil, boxoffice.Refuse(boxoffice.CodeForbidden, "Signing in is for organisers: these credentials have no scope here.")
 	case sameOrigin.Check(r) != nil:
@@ -98,7 +101,7 @@ func (a *API) signIn(ctx context.Context, call *Call, _ *struct{}) (*signInOutpu
 	}
 	now := au.opts.Now()
 	in := boxoffice.SignIn{OrganisationID: c.OrganisationID, ExpiresAt: now.Add(signInLife)}
-	if key := r.Header.Get("X-Api-Key"); key != "" {
+	if key != "" {
 		in.KeyHash = boxoffice.HashAPIKey(key)
 	} else {
 		ends, err := au.tokenEnds(r.Header)
@@ -113,6 +116,12 @@ func (a *API) signIn(ctx context.Context, call *Call, _ *struct{}) (*signInOutpu
 	value := rand.Text() + rand.Text() // 260 bits
 	if err := au.opts.SignIns.OpenSignIn(ctx, boxoffice.HashAPIKey(value), in); err != nil {
 		return nil, err
+	}
+	// Nobody could sign the browser out of the session that this one replaces.
+	if old := signInCookieOf(r); old != nil {
+		if err := au.endSignIn(ctx, old.Value); err != nil {
+			return nil, err
+		}
 	}
 	cookie := http.Cookie{
 		Name: signInCookie, Value: value, Path: "/", MaxAge: max(1, int(in.ExpiresAt.Sub(now).Seconds())),
@@ -149,16 +158,24 @@ func (a *API) signOut(ctx context.Context, call *Call, _ *struct{}) (*signOutOut
 	if err := ownPage(call.x.r); err != nil {
 		return nil, err
 	}
-	hash := boxoffice.HashAPIKey(cookie.Value)
-	if err := a.auth.opts.SignIns.CloseSignIn(ctx, hash); err != nil {
+	if err := a.auth.endSignIn(ctx, cookie.Value); err != nil {
 		return nil, err
 	}
-	a.auth.signIns.store(string(hash), knownSignIn{}) // asked never: so it is asked for again
 	gone := http.Cookie{
 		Name: cookie.Name, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: strings.HasPrefix(cookie.Name, hostCookie),
 	}
 	return &signOutOutput{gone.String()}, nil
+}
+
+// endSignIn makes a cookie worth nothing, for this instance at once.
+func (au *authenticator) endSignIn(ctx context.Context, cookie string) error {
+	hash := boxoffice.HashAPIKey(cookie)
+	if err := au.opts.SignIns.CloseSignIn(ctx, hash); err != nil {
+		return err
+	}
+	au.signIns.store(string(hash), knownSignIn{}) // asked never: so it is asked for again
+	return nil
 }
 
 // signInCookieOf is the cookie of a browser that is signed in; nil: it has none.

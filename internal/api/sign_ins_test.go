@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
@@ -128,6 +130,29 @@ func TestWritesByCookieMustComeFromAPageOfThisServer(t *testing.T) {
 	s.wantCode(s.ask("POST", "/organiser/session", "", "Sec-Fetch-Site", "cross-site", "Idempotency-Key", ""), boxoffice.CodeForbidden)
 }
 
+func TestThereIsNoWriteThatAnotherSitesPageCanMakeWithTheCookie(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	cookie := s.signIn()
+	parameter := regexp.MustCompile(`\{[^}]+\}`)
+	seen := 0
+	for path, item := range s.OpenAPI().Paths {
+		for method, op := range map[string]*huma.Operation{"POST": item.Post, "PUT": item.Put, "PATCH": item.Patch, "DELETE": item.Delete} {
+			if op == nil || op.OperationID == "createSession" || op.OperationID == "receivePaymentEvent" { // they do not look at who calls
+				continue
+			}
+			seen++
+			r := s.ask(method, parameter.ReplaceAllString(path, uuid.NewString()), "{}", by(cookie, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example")...)
+			if r.Code != 403 || !strings.Contains(r.text("detail"), "a page of this server") {
+				t.Errorf("%s %s: %d %s", method, path, r.Code, r.Body)
+			}
+		}
+	}
+	if seen < 40 {
+		t.Errorf("%d writes: where are the others?", seen)
+	}
+}
+
 func TestCredentialsThatARequestNamesWinOverTheCookie(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -160,6 +185,43 @@ func TestWhoSignsOutIsSignedOutOnEveryInstance(t *testing.T) {
 	other.wantCode(other.ask("GET", "/changes", "", by(cookie)...), boxoffice.CodeUnauthenticated)
 	s.must("DELETE", "/organiser/session", "", by(cookie, "Idempotency-Key", "")...)                    // again
 	s.must("DELETE", "/organiser/session", "", "X-API-Key", "", "Idempotency-Key", "", "Cookie", "a=b") // and by nobody
+}
+
+func TestSigningInAgainEndsTheSessionThatTheBrowserHad(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	first := s.signIn()
+	s.must("GET", "/changes", "", by(first)...)
+	second := s.signIn("Cookie", first.Name+"="+first.Value, "Sec-Fetch-Site", "same-origin")
+	s.must("GET", "/changes", "", by(second)...)
+	s.wantCode(s.ask("GET", "/changes", "", by(first)...), boxoffice.CodeUnauthenticated)
+	// A cookie that another has planted here is not taken over.
+	third := s.signIn("Cookie", first.Name+"=planted", "Sec-Fetch-Site", "same-origin")
+	if third.Value == "planted" {
+		t.Error("the session has a name that somebody else chose")
+	}
+	s.wantCode(s.ask("GET", "/changes", "", by(&http.Cookie{Name: first.Name, Value: "planted"})...), boxoffice.CodeUnauthenticated)
+}
+
+func TestWhoTriesKeysOutAtTheSignInIsTurnedAway(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	secret, _ := s.key(boxoffice.ScopeSalesRead)
+	limited := func() *site { // to ten unknown requests, or one to sign in, in a long time
+		auth := api.AuthOptions{Keys: s.store, SignIns: s.store}
+		return &site{t: t, store: s.store, logged: s.logged, API: api.New(api.Options{
+			Log: slog.New(slog.DiscardHandler), Store: s.store, Auth: auth, Limit: api.LimitOptions{PerSecond: 0.001},
+		})}
+	}
+	limited().signIn("X-API-Key", secret)
+	guessed := limited()
+	for _, key := range []string{"guess", "another guess", secret} {
+		r := guessed.ask("POST", "/organiser/session", "", "X-API-Key", key, "Idempotency-Key", "")
+		guessed.wantCode(r, boxoffice.CodeRateLimited)
+		if r.Header().Get("Retry-After") == "" || len(r.Result().Cookies()) != 0 {
+			t.Errorf("%v", r.Header())
+		}
+	}
 }
 
 func TestASessionEndsWithItsKey(t *testing.T) {
@@ -277,6 +339,9 @@ func TestGuestsAndStrangersCannotSignIn(t *testing.T) {
 			}
 		}
 	}
+	// A session stands for a key or a token, not for what both may do together.
+	r := s.ask("POST", "/organiser/session", "", "X-Mock-User-Id", uuid.NewString(), "Idempotency-Key", "")
+	s.wantCode(r, boxoffice.CodeForbidden)
 	closed := s.instance(time.Now, func(o *api.AuthOptions) { o.SignIns = nil })
 	closed.wantCode(closed.ask("POST", "/organiser/session", "", "Idempotency-Key", ""), boxoffice.CodeForbidden)
 }

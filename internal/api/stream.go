@@ -199,7 +199,8 @@ func appendEvent(b *bytes.Buffer, name string, id int64, data any) {
 }
 
 // encodeNews writes what viewers of a show are told. What has the id comes
-// last: a stream that is cut before it begins again before it.
+// last: a stream that is cut before it begins again before it. One that is cut
+// between a reset and its snapshot begins with a snapshot.
 func encodeNews(n *live.News) []byte {
 	var b bytes.Buffer
 	v := n.View

@@ -345,6 +345,14 @@ func (f *feed) enter(ctx context.Context, ms *Maps, after int64) (first []byte, 
 	if after > f.view.Version && after < FromUnknown {
 		f.publish(ms) // another instance was faster; the last check knows at least as much
 		f.stir()      // so that those who rest are told
+		if after > f.view.Version && f.view.Stale {
+			// Or not: the database is away, and what the viewer knows may well be
+			// right. Nobody is shown an older map than they have.
+			defer f.mu.Unlock()
+			e := boxoffice.Refuse(boxoffice.CodeUnavailable, "The database is away, and less is known here than you know. Come back later, or to another instance.")
+			e.Facts.Outcome = "none"
+			return nil, 0, e
+		}
 	}
 	if after < 0 || after > f.view.Version {
 		defer f.mu.Unlock()

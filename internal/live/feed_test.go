@@ -633,11 +633,55 @@ func TestViewersAreToldThatTheDatabaseIsAway(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	late.leave()
+	// Who was told more by another instance is not shown less here.
+	if _, _, err := maps.Watch(t.Context(), show.ID, hold.ShowVersion+1); boxoffice.CodeOf(err) != boxoffice.CodeUnavailable {
+		t.Errorf("somebody who knows more: %v", err)
+	}
 	back()
 	w.until("it is back", func() bool { return !w.stale })
 	r := place(t, s, store.PlaceRequest{ShowID: show.ID, Seats: []store.SeatRef{{ID: show.Seats[1].ID}}})
 	w.until("the hold", func() bool { return w.version == r.ShowVersion })
 	w.check(read(t, maps, show.ID))
+}
+
+// slow reads no map before it is let.
+type slow struct {
+	live.Loader
+	reads, let chan struct{}
+}
+
+func (s *slow) ReadSeatMap(ctx context.Context, show uuid.UUID) (*live.Map, error) {
+	s.reads <- struct{}{}
+	<-s.let
+	return s.Loader.ReadSeatMap(ctx, show)
+}
+
+func TestAViewerWhoLeavesBeforeAnythingIsKnownHarmsNobody(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{})
+	for range 50 { // whether the feed is waiting already, too, is luck
+		loader := &slow{s, make(chan struct{}, 2), make(chan struct{})}
+		maps := live.New(loader, encode)
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error)
+		go func() {
+			_, _, err := maps.Watch(ctx, show.ID, live.FromNowhere)
+			left <- err
+		}()
+		<-loader.reads
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		close(loader.let)
+		w := newWatcher(t, show.ID)
+		w.enter(maps)
+		if f := w.next(); !f.Snapshot {
+			t.Errorf("%+v", f)
+		}
+		w.leave()
+	}
 }
 
 func TestNobodyWatchesAShowThatIsNotThere(t *testing.T) {

@@ -12,6 +12,8 @@ const organiserPolicy = "default-src 'none'; script-src 'self'; style-src 'self'
 func Organiser() http.Handler {
 	page := struct{ Script, Style string }{Versioned("organiser.js"), Versioned("organiser.css")}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		// Nor may a window that another site opened it in reach into it.
+		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
 		renderUnder(w, organiserPolicy, "organiser.html", page)
 	})
 }

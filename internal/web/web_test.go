@@ -160,6 +160,9 @@ func TestTheOrganisersPagesRunTheirOwnScriptOnly(t *testing.T) {
 	if w.Code != 200 || !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
 		t.Errorf("%d, policy %q", w.Code, policy)
 	}
+	if !strings.Contains(policy, "frame-ancestors 'none'") || w.Header().Get("Cross-Origin-Opener-Policy") != "same-origin" {
+		t.Errorf("another site's page may hold it: %v", w.Header())
+	}
 	if elsewhere.MatchString(body) || regexp.MustCompile(`<script[^>]*>[^<]|<style|\son[a-z]+=`).MatchString(body) {
 		t.Errorf("something of another server, or inline: %s", body)
 	}

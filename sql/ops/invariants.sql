@@ -525,12 +525,16 @@ select p.show_id, p.booking_id, p.payment_id, k.status as status_of_booking, p.a
    and p.refunded_minor + coalesce(f.refused_minor, 0) < p.amount_minor;
 
 -- name: no_refund_stays_refused
--- The gateway would not give this money back and keeps it without a reason: people must act, see refunds_open.
+-- The gateway would not give this money back, keeps it without a reason, and no news of it wait: people must act, see refunds_open.
 select f.show_id, f.booking_id, f.refund_id, p.gateway, f.reason, f.amount_minor, f.currency, f.attempt, f.settled_at, f.failure
   from refunds f
   join payments p on p.show_id = f.show_id and p.payment_id = f.payment_id
  where f.status = 'failed' and f.cause not like 'dispute:%' -- that was won
-   and p.refunded_minor + f.amount_minor <= p.amount_minor;
+   and p.refunded_minor + f.amount_minor <= p.amount_minor
+   and not exists (
+     select from payment_events e
+      where e.done_at is null and e.gateway = p.gateway
+        and (strpos(e.event::text, p.payment_id::text) > 0 or strpos(e.event::text, p.gateway_ref) > 0));
 
 -- name: what_is_refunded_is_the_sum_of_the_refunds
 -- Of a payment, of a booking and of each ticket: refunds on their way count, refused ones do not.

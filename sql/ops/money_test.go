@@ -351,6 +351,21 @@ func (n *night) testMoney(run func(name string, do func(t *testing.T))) {
 		if len(broken) != 1 || broken[0].Name != "no_refund_stays_refused" {
 			t.Errorf("%v", broken)
 		}
+		// Not while news of the payment wait for their effect: they may tell where the money is.
+		news := func(sql string) {
+			t.Helper()
+			_, err := n.all.Exec(t.Context(), sql, id)
+			n.must(err)
+		}
+		news(`insert into payment_events (gateway, event_id, event)
+			select p.gateway, 'news', jsonb_build_object('payment', p.payment_id) from refunds f join payments p using (show_id, payment_id) where f.refund_id = $1`)
+		if broken, err := ops.Prove(t.Context(), n.ops); err != nil || len(broken) != 0 {
+			t.Errorf("with news to come: %v, %v", broken, err)
+		}
+		news(`update payment_events set done_at = now(), outcome = 'applied' where event_id = 'news' and $1::uuid is not null`)
+		if broken, err := ops.Prove(t.Context(), n.ops); err != nil || len(broken) != 1 {
+			t.Errorf("with news that told nothing: %v, %v", broken, err)
+		}
 		if row := one(t, n.ask("money_by_show", show), map[string]string{"refused_minor": "4000"}); row["kept_minor"] != "34500" {
 			t.Errorf("%v", row)
 		}

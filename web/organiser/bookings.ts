@@ -3,7 +3,7 @@
 import { cancelBooking, listBookings, listChanges, readBooking, readShow, type Booking, type Change, type Show, type Ticket } from '@rowlock/client'
 import { html, nothing, type PropertyValues } from 'lit'
 import { customElement, property, state } from 'lit/decorators.js'
-import { answered, client, count, many, moment, money, time, when, write } from './client.ts'
+import { all, answered, client, count, many, moment, money, time, when, write } from './client.ts'
 import { learnTitles, titles } from './shows.ts'
 import { badge, field, text, View } from './view.ts'
 
@@ -19,45 +19,54 @@ export class Bookings extends View {
   @state() private chosen = new Set<string>()
   private asked = ''
 
+  override connectedCallback() {
+    super.connectedCallback()
+    this.keep(5000, async () => {
+      const b = this.one // what is under way ends by itself
+      if (b && (b.status === 'pending' || b.refunds.some((f) => f.status === 'pending'))) this.put(await this.read(b.bookingId))
+    })
+  }
+
   override willUpdate(changed: PropertyValues<this>) {
     if (changed.has('booking') || changed.has('show')) {
-      this.trouble = this.done = ''
+      this.done = ''
       this.one = undefined
       this.chosen = new Set()
-      if (this.booking) void this.act(() => this.open())
-      else void this.act(() => this.search(this.asked))
+      if (this.booking) void this.load(() => this.read(this.booking), (got) => this.put(got))
+      else this.search(this.asked)
     }
   }
 
-  private async search(q: string, cursor?: string) {
+  private search(q: string, cursor?: string) {
     this.asked = q
-    const page = await answered(listBookings({
+    const before = cursor ? this.found ?? [] : []
+    void this.load(() => answered(listBookings({
       client, query: { limit: 50, ...(q ? { q } : {}), ...(this.show ? { showId: this.show } : {}), ...(cursor ? { cursor } : {}) },
-    }))
-    this.found = cursor ? [...(this.found ?? []), ...page.bookings] : page.bookings
-    this.next = page.nextCursor
+    })), (page) => {
+      this.found = [...before, ...page.bookings]
+      this.next = page.nextCursor
+    })
   }
 
-  private async open() {
-    const bookingId = this.booking
+  private async read(bookingId: string) {
     const one = await answered(readBooking({ client, path: { bookingId } }))
     const of = await answered(readShow({ client, path: { showId: one.showId } }))
     await learnTitles([of.eventId])
-    const story: Change[] = []
+    let story: Change[] = []
     if (this.may('sales:read')) {
-      let cursor: string | undefined
-      do {
-        const page = await answered(listChanges({ client, query: { bookingId, limit: 200, ...(cursor ? { cursor } : {}) } }))
-        story.push(...page.changes)
-        cursor = page.nextCursor
-      } while (cursor)
+      const changes = (about: { bookingId: string } | { reservationId: string }) => all(async (cursor) => {
+        const page = await answered(listChanges({ client, query: { ...about, limit: 200, ...cursor } }))
+        return { ...page, list: page.changes }
+      })
       // The hold was there before the booking was.
-      const hold = await answered(listChanges({ client, query: { reservationId: one.reservationId, limit: 200 } }))
-      const known = new Set(story.map((c) => c.id))
-      story.push(...hold.changes.filter((c) => !known.has(c.id)))
-      story.sort((a, b) => a.sequence - b.sequence || a.n - b.n)
+      const both = await Promise.all([changes({ reservationId: one.reservationId }), changes({ bookingId })])
+      story = [...new Map(both.flat().map((c) => [c.id, c])).values()].sort((a, b) => a.sequence - b.sequence || a.n - b.n)
     }
-    if (bookingId !== this.booking) return
+    return { one, of, story }
+  }
+
+  private put({ one, of, story }: { one: Booking; of: Show; story: Change[] }) {
+    if (one.bookingId !== this.booking) return
     this.one = one
     this.of = of
     this.story = story
@@ -69,9 +78,9 @@ export class Bookings extends View {
 
   private list() {
     return html`<h1>Bookings</h1>${this.news()}
-      <form class="search" role="search" @submit=${(e: SubmitEvent) => { e.preventDefault(); void this.act(() => this.search(text(e.target as HTMLFormElement, 'q'))) }}>
+      <form class="search" role="search" @submit=${(e: SubmitEvent) => { e.preventDefault(); this.search(text(e.target as HTMLFormElement, 'q')) }}>
         ${field('q', 'Reference, or name, mail or phone of the buyer', html`<input id="q" name="q" type="search" maxlength="200" autocomplete="off" .value=${this.asked} />`)}
-        <p><button class="primary" ?disabled=${this.busy}>Find</button> ${this.show ? html`<a href="#/bookings">of all shows</a>` : nothing}</p>
+        <p><button class="primary">Find</button> ${this.show ? html`<a href="#/bookings">of all shows</a>` : nothing}</p>
       </form>
       <p class="note" role="status">${this.found ? `${count(this.found.length)}${this.next ? ' and more' : ''} found${this.show ? ' in this show' : ''}.` : 'Looking …'}</p>
       ${this.found?.length ? html`<div class="scroll" role="region" aria-label="Bookings" tabindex="0"><table>
@@ -82,7 +91,7 @@ export class Bookings extends View {
           <td>${places(b.tickets)}</td>
           <td class="number">${money(b.totalAmount, b.currency)}${b.refundedAmount ? html`<br /><small>${money(b.refundedAmount, b.currency)} back</small>` : nothing}</td>
           <td>${when(b.createdAt)}</td></tr>`)}</tbody></table></div>
-        ${this.next ? html`<p><button type="button" ?disabled=${this.busy} @click=${() => this.act(() => this.search(this.asked, this.next))}>More</button></p>` : nothing}` : nothing}`
+        ${this.next ? html`<p><button type="button" @click=${() => this.search(this.asked, this.next)}>More</button></p>` : nothing}` : nothing}`
   }
 
   private detail() {
@@ -137,7 +146,7 @@ export class Bookings extends View {
         client, headers, path: { bookingId: b.bookingId }, ...(ticketIds.length ? { body: { ticketIds } } : {}),
       }))
       this.chosen = new Set()
-      await this.open()
+      this.put(await this.read(b.bookingId))
       const back = done.refunds.reduce((sum, f) => sum + f.amount, 0)
       return `${many(done.seatsReleased.length, 'place')} free again; ${money(back, b.currency)} goes back.`
     })

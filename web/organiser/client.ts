@@ -3,6 +3,7 @@
 // with the same key.
 import type { Problem } from '@rowlock/client'
 import { createClient, createConfig } from '@rowlock/client/client'
+import { exponent, money as written } from '../strings/index.ts'
 
 /** Nothing is taken from the browser's cache: it may be what strangers see. */
 export const client = createClient(createConfig({ baseUrl: '/api/v1', cache: 'no-store', credentials: 'same-origin' }))
@@ -42,23 +43,28 @@ export async function answered<T>(asked: Asked<T>): Promise<T> {
   throw new Refusal(status, (typeof got.error === 'object' && got.error) || {})
 }
 
-/** A key for a write: a UUID version 4 without hyphens. */
-export function newKey(): string {
+/** A UUID version 4. */
+export function uuid(): string {
   const b = crypto.getRandomValues(new Uint8Array(16))
   b[6] = (b[6]! & 0x0f) | 0x40
   b[8] = (b[8]! & 0x3f) | 0x80
-  return Array.from(b, (v) => v.toString(16).padStart(2, '0')).join('')
+  const hex = Array.from(b, (v) => v.toString(16).padStart(2, '0')).join('')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
+/** A key for a write: a UUID without hyphens. */
+export const newKey = () => uuid().replaceAll('-', '')
+
+/** Whether asking again may help, and nobody knows what was done. */
+export const unsure = (e: unknown): boolean => e instanceof Refusal && (e.status === 0 || e.status === 503)
+
 /** Writes once, however often it has to be sent. */
-export async function write<T>(ask: (headers: { 'Idempotency-Key': string }) => Asked<T>): Promise<T> {
-  const key = newKey()
+export async function write<T>(ask: (headers: { 'Idempotency-Key': string }) => Asked<T>, key = newKey()): Promise<T> {
   for (let again = 0; ; again++) {
     try {
       return await answered(ask({ 'Idempotency-Key': key }))
     } catch (e) {
-      const passing = e instanceof Refusal && (e.status === 0 || e.status === 503)
-      if (!passing || again === 3) throw e
+      if (!unsure(e) || again === 3) throw e
       await new Promise((done) => setTimeout(done, 300 * 2 ** again * (1 + Math.random())))
     }
   }
@@ -66,27 +72,36 @@ export async function write<T>(ask: (headers: { 'Idempotency-Key': string }) => 
 
 export const said = (e: unknown): string => (e instanceof Error ? e.message : String(e))
 
-/** An amount in minor units, for people. */
-export function money(amount: number, currency: string): string {
-  if (!currency) return ''
-  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency })
-  const digits = exponent(currency)
-  return format.format(amount / 10 ** digits)
+/** Every page of a list. */
+export async function all<T>(page: (cursor: { cursor?: string }) => Promise<{ nextCursor?: string; list: T[] }>): Promise<T[]> {
+  const every: T[] = []
+  let cursor: string | undefined
+  do {
+    const { list, nextCursor } = await page(cursor ? { cursor } : {})
+    every.push(...list)
+    cursor = nextCursor
+  } while (cursor)
+  return every
 }
 
-/** Digits of a currency's minor unit, as ISO 4217 has them. */
-export function exponent(currency: string): number {
-  const other: Record<string, number> = {
-    BIF: 0, CLP: 0, DJF: 0, GNF: 0, ISK: 0, JPY: 0, KMF: 0, KRW: 0, PYG: 0, RWF: 0, UGX: 0, UYI: 0, VND: 0, VUV: 0, XAF: 0, XOF: 0, XPF: 0,
-    BHD: 3, IQD: 3, JOD: 3, KWD: 3, LYD: 3, OMR: 3, TND: 3, CLF: 4, UYW: 4,
-  }
-  return other[currency] ?? 2
+/** An amount in minor units, for people. */
+export const money = (amount: number, currency: string): string => (currency ? written(navigator.language, amount, currency) : '')
+
+/** An amount as it is typed in, without a currency. */
+export const typed = (amount: number, currency: string): string => (amount / 10 ** exponent(currency)).toFixed(exponent(currency))
+
+/** An amount as people type it, in minor units, without passing through fractions. */
+export function minor(text: string, currency: string): number {
+  const [whole = '', fraction = ''] = text.replace(',', '.').split('.')
+  const digits = exponent(currency)
+  if (fraction.length > digits) throw new Error(`${text}: ${currency} has ${digits} digits behind the point.`)
+  return Number(whole + fraction.padEnd(digits, '0'))
 }
 
 export const count = (n: number): string => new Intl.NumberFormat().format(n)
 
 /** So many of something that is counted in the English way. */
-export const many = (n: number, one: string): string => `${count(n)} ${one}${n === 1 ? '' : 's'}`
+export const many = (n: number, one: string, more = `${one}s`): string => `${count(n)} ${n === 1 ? one : more}`
 
 /** An instant in the zone of the house. */
 export function when(at: string, timeZone?: string): string {
@@ -102,18 +117,23 @@ export const moment = (at: string, timeZone?: string): string =>
 export const time = (at: string, timeZone?: string): string =>
   new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', ...(timeZone ? { timeZone } : {}) }).format(new Date(at))
 
+/** What the clocks of a zone show, as if it were UTC. */
+function shown(at: number, timeZone: string): number {
+  const parts = new Intl.DateTimeFormat('en-GB', {
+    timeZone, hourCycle: 'h23', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit',
+  }).formatToParts(new Date(at))
+  const of = (type: string) => Number(parts.find((p) => p.type === type)!.value)
+  return Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second'))
+}
+
 /** The instant at which clocks in a zone show a local time such as 2026-11-27T20:00. */
 export function instantOf(local: string, timeZone: string): string {
   const wanted = Date.parse(local + 'Z')
-  const shows = (at: number) => {
-    const parts = new Intl.DateTimeFormat('en-GB', {
-      timeZone, hourCycle: 'h23', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit',
-    }).formatToParts(new Date(at))
-    const of = (type: string) => Number(parts.find((p) => p.type === type)!.value)
-    return Date.UTC(of('year'), of('month') - 1, of('day'), of('hour'), of('minute'), of('second'))
-  }
   // Twice, since the first guess may be on the other side of a change of clocks.
   let at = wanted
-  for (let i = 0; i < 2; i++) at += wanted - shows(at)
+  for (let i = 0; i < 2; i++) at += wanted - shown(at, timeZone)
   return new Date(at).toISOString()
 }
+
+/** The local time in a zone, such as 2026-11-27T20:00, of an instant. */
+export const localOf = (at: string, timeZone: string): string => new Date(shown(Date.parse(at), timeZone)).toISOString().slice(0, 16)

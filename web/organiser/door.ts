@@ -3,7 +3,7 @@
 import { checkIn, listShows, readAdmissions, type Admissions, type CheckIn, type Show } from '@rowlock/client'
 import { html, nothing, type PropertyValues } from 'lit'
 import { customElement, property, query, state } from 'lit/decorators.js'
-import { answered, client, count, said, time, when, write } from './client.ts'
+import { answered, client, count, newKey, said, time, unsure, uuid, when, write } from './client.ts'
 import { hasCamera, scan } from './scan.ts'
 import { learnTitles, titles } from './shows.ts'
 import { field, text, View } from './view.ts'
@@ -12,6 +12,16 @@ const words: Record<CheckIn['result'], string> = {
   admitted: 'Let in', already_used: 'Was here before', void: 'Void: given back', wrong_show: 'Ticket of another show', invalid: 'No ticket of ours',
 }
 const sameCodeMillis = 4000 // a code stays before the camera for a while
+const dayMillis = 86_400_000
+
+/** A scan that is to be told to the server, once, however often that takes. */
+interface Scan {
+  code: string
+  gate: string
+  show: string
+  scanId: string
+  key: string
+}
 
 interface Scanned {
   at: string
@@ -29,14 +39,19 @@ export class Door extends View {
   @query('video') private video!: HTMLVideoElement
   @query('#code') private code!: HTMLInputElement
   private seen = { code: '', at: 0 }
+  private readonly waiting: Scan[] = []
+  private working = false
+  private untold: Scan | undefined // nobody knows whether the server has heard of it
 
   override connectedCallback() {
     super.connectedCallback()
     this.keep(5000, async () => {
       if (!this.shows) {
-        const page = await answered(listShows({ client, query: { limit: 100 } }))
-        await learnTitles(page.shows.map((s) => s.eventId))
-        this.shows = page.shows
+        // A show without an end is over when it begins, and people are late.
+        const from = new Date(Date.now() - dayMillis).toISOString()
+        const shows = (await answered(listShows({ client, query: { limit: 200, from } }))).shows.filter((s) => s.status !== 'draft' && s.status !== 'cancelled')
+        await learnTitles(shows.map((s) => s.eventId))
+        this.shows = shows
       }
       await this.counted()
     })
@@ -57,24 +72,47 @@ export class Door extends View {
   }
 
   private async counted() {
-    if (this.show) this.inside = await answered(readAdmissions({ client, path: { showId: this.show } }))
+    const show = this.show
+    if (!show) return
+    const inside = await answered(readAdmissions({ client, path: { showId: show } }))
+    if (show === this.show) this.inside = inside
   }
 
+  /** Notes a scan. Hand scanners are faster than a bad line: they are told one after another, and none is passed over. */
   private check(given: string) {
     const code = given.trim().toUpperCase()
     if (!code) return
     const gate = (this.querySelector<HTMLInputElement>('#gate')?.value ?? '').trim()
     localStorage.setItem('rowlock-gate', gate)
-    void this.act(async () => {
-      const scanId = uuid()
-      const check = await write((headers) => checkIn({
-        client, headers, body: { code, scanId, ...(gate ? { gate } : {}), ...(this.show ? { showId: this.show } : {}) },
-      }))
-      if (this.last) this.earlier = [this.last, ...this.earlier].slice(0, 20)
-      this.last = { at: new Date().toISOString(), check }
-      navigator.vibrate?.(check.admitted ? 60 : [120, 80, 120])
-      void this.counted().catch(() => undefined)
-    })
+    // A ticket that comes again because nobody knew what came of it is the same scan.
+    this.waiting.push(this.untold?.code === code ? this.untold : { code, gate, show: this.show, scanId: uuid(), key: newKey() })
+    void this.work()
+  }
+
+  private async work() {
+    if (this.working) return
+    this.working = true
+    for (let scan = this.waiting.shift(); scan; scan = this.waiting.shift()) {
+      const { code, gate, show, scanId, key } = scan
+      this.trouble = ''
+      try {
+        const check = await write((headers) => checkIn({
+          client, headers, body: { code, scanId, ...(gate ? { gate } : {}), ...(show ? { showId: show } : {}) },
+        }), key)
+        if (this.untold === scan) this.untold = undefined
+        if (this.last) this.earlier = [this.last, ...this.earlier].slice(0, 20)
+        this.last = { at: new Date().toISOString(), check }
+        navigator.vibrate?.(check.admitted ? 60 : [120, 80, 120])
+      } catch (e) {
+        this.trouble = `${said(e)} This ticket was not checked: scan it again.`
+        if (this.last) this.earlier = [this.last, ...this.earlier].slice(0, 20)
+        this.last = undefined
+        if (unsure(e)) this.untold = scan
+        this.seen = { code: '', at: 0 }
+      }
+    }
+    this.working = false
+    this.counted().catch(() => undefined)
   }
 
   private typed(e: SubmitEvent) {
@@ -95,15 +133,12 @@ export class Door extends View {
     try {
       await scan(this.video, camera.signal, (code) => {
         const now = performance.now()
-        if (this.busy || (code === this.seen.code && now - this.seen.at < sameCodeMillis)) {
-          if (code === this.seen.code) this.seen.at = now
-          return
-        }
+        const same = code === this.seen.code && now - this.seen.at < sameCodeMillis
         this.seen = { code, at: now }
-        this.check(code)
+        if (!same) this.check(code)
       })
     } catch (e) {
-      this.trouble = `The camera cannot be used: ${said(e)}`
+      if (!camera.signal.aborted) this.trouble = `The camera cannot be used: ${said(e)}`
     } finally {
       this.camera = undefined
     }
@@ -114,7 +149,7 @@ export class Door extends View {
     return html`<h1>Door</h1>
       ${of ? html`<p class="lead">${titles.get(of.eventId)}, ${when(of.startsAt, of.timeZone)}</p>` : nothing}
       ${this.news()}
-      <div class="beside">
+      <div class="beside door">
         <div>
           <div class="pair">
             ${field('of', 'Show', html`<select id="of" @change=${(e: Event) => (location.hash = `#/door/${(e.target as HTMLSelectElement).value}`)}>
@@ -126,17 +161,17 @@ export class Door extends View {
           </div>
           <form @submit=${this.typed}>
             ${field('code', 'Code of the ticket', html`<input id="code" name="code" required maxlength="1000" autocomplete="off" autocapitalize="characters" spellcheck="false" />`)}
-            <p class="actions"><button class="primary" ?disabled=${this.busy}>Check in</button>
+            <p class="actions"><button class="primary">Check in</button>
               ${hasCamera() ? html`<button type="button" aria-pressed=${Boolean(this.camera)} @click=${this.look}>${this.camera ? 'Stop the camera' : 'Use the camera'}</button>` : nothing}</p>
           </form>
           ${this.camera ? html`<video muted playsinline aria-label="What the camera sees"></video>` : nothing}
         </div>
         <div class="panel">
-          <div role="status" aria-live="assertive">${this.last ? this.result(this.last.check) : html`<p class="note">No ticket was checked yet.</p>`}</div>
+          <div role="status" aria-live="assertive">${this.last ? this.result(this.last.check) : html`<p class="note">${this.earlier.length ? 'Scan the next ticket.' : 'No ticket was checked yet.'}</p>`}</div>
           ${this.inside ? html`<p class="inside"><strong>${count(this.inside.heads)}</strong> of ${count(this.inside.tickets)} are in${this.inside.refused ? `; not let in: ${count(this.inside.refused)}` : ''}.</p>` : nothing}
-          ${this.earlier.length ? html`<h2>Before</h2><ol class="scans">${this.earlier.map((s) => html`<li><time datetime=${s.at}>${time(s.at)}</time> ${words[s.check.result]}${s.check.ticket ? `, ${s.check.ticket.label}` : ''}</li>`)}</ol>` : nothing}
         </div>
-      </div>`
+      </div>
+      ${this.earlier.length ? html`<h2>Before</h2><ol class="scans">${this.earlier.map((s) => html`<li><time datetime=${s.at}>${time(s.at)}</time> ${words[s.check.result]}${s.check.ticket ? `, ${s.check.ticket.label}` : ''}</li>`)}</ol>` : nothing}`
   }
 
   private result(c: CheckIn) {
@@ -148,12 +183,4 @@ export class Door extends View {
       ${c.firstUsedAt ? html`<p>First at ${time(c.firstUsedAt)}${c.firstGate ? `, gate ${c.firstGate}` : ''}.</p>` : nothing}
     </div>`
   }
-}
-
-function uuid(): string {
-  const b = crypto.getRandomValues(new Uint8Array(16))
-  b[6] = (b[6]! & 0x0f) | 0x40
-  b[8] = (b[8]! & 0x3f) | 0x80
-  const hex = Array.from(b, (v) => v.toString(16).padStart(2, '0')).join('')
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

@@ -4,7 +4,7 @@ import { readSignIn, signIn, signOut, type Organiser } from '@rowlock/client'
 import { html, nothing, type TemplateResult } from 'lit'
 import { customElement, state } from 'lit/decorators.js'
 import { keyed } from 'lit/directives/keyed.js'
-import { answered, client, said, signedOut, when } from './client.ts'
+import { answered, client, Refusal, said, signedOut, when } from './client.ts'
 import { field, tell, text, View } from './view.ts'
 import './bookings.ts'
 import './door.ts'
@@ -22,10 +22,6 @@ export class OrganiserPages extends View {
     const go = () => {
       this.route = location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent)
       this.trouble = this.done = ''
-      void this.updateComplete.then(() => {
-        const heading = this.querySelector<HTMLElement>('h1')
-        document.title = `${heading?.textContent?.trim() || 'Organiser'} – Rowlock`
-      })
     }
     window.addEventListener('hashchange', () => {
       go()
@@ -37,16 +33,18 @@ export class OrganiserPages extends View {
       if (this.known) this.trouble = 'The session is over: sign in again.'
       this.known = null
     })
-    void this.look()
-  }
-
-  private async look() {
-    try {
-      this.known = await answered(readSignIn({ client }))
-    } catch (e) {
-      this.known = null
-      if (said(e) && (e as { status?: number }).status !== 401) this.trouble = said(e)
-    }
+    // Much of what is shown is public: without asking, a session that is over
+    // would only be noticed by what is missing.
+    this.keep(60_000, async () => {
+      if (this.known === null) return
+      try {
+        this.known = await answered(readSignIn({ client }))
+      } catch (e) {
+        if (this.known) return // the views say it
+        this.known = null
+        if (!(e instanceof Refusal) || e.status !== 401) this.trouble = said(e)
+      }
+    })
   }
 
   private signIn(e: SubmitEvent) {
@@ -87,9 +85,9 @@ export class OrganiserPages extends View {
   private menu(who: Organiser) {
     const has = (...scopes: string[]) => scopes.some((s) => who.scopes.includes(s)) || who.scopes.includes('admin')
     const link = (to: string, name: string, first: string) =>
-      html`<a href="#/${to}" aria-current=${(this.route[0] ?? '') === first ? 'page' : nothing}>${name}</a>`
+      html`<a href="#/${to}" aria-current=${(this.route[0] ?? 'shows') === first ? 'page' : nothing}>${name}</a>`
     return html`<nav aria-label="Organiser">
-        ${link('', 'Shows', '')}
+        ${link('', 'Shows', 'shows')}
         ${has('sales:read', 'reservations:staff', 'refunds') ? link('bookings', 'Bookings', 'bookings') : nothing}
         ${has('checkin') ? link('door', 'Door', 'door') : nothing}
         ${has('catalogue:write') ? link('plans', 'New show', 'plans') : nothing}

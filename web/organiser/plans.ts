@@ -1,13 +1,14 @@
 // A new show, from the room it is in to its prices: venue, hall, seating plan
 // with its problems on the map, event, terms.
 import {
-  checkPlan, createEvent, createHall, createShow, createVenue, importPlan, listHalls, listPlans, listVenues, readPlan,
-  type CheckedPlan, type Hall, type PlanSummary, type Venue,
+  checkPlan, createHall, createShow, createVenue, importPlan, listEvents, listHalls, listPlans, listVenues, readPlan,
+  type CheckedPlan, type CreateShowInputBody, type Event as Performed, type Hall, type PlanSummary, type Venue,
 } from '@rowlock/client'
 import { html, nothing } from 'lit'
 import { customElement, state } from 'lit/decorators.js'
-import { answered, client, count, exponent, many, instantOf, when, write } from './client.ts'
+import { all, answered, client, count, many, when, write } from './client.ts'
 import './problem-map.ts'
+import { changedTerms, priceFields, pricesOf, termFields } from './terms.ts'
 import { field, tell, text, View } from './view.ts'
 
 type Format = 'pretix' | 'seatsio' | 'csv' | 'rowlock'
@@ -22,36 +23,36 @@ export class Plans extends View {
   @state() private hall = ''
   @state() private plan = ''
   @state() private categories: string[] = []
-  @state() private file: { name: string; text: string; format: Format } | undefined
+  @state() private file: { text: string; format: Format } | undefined
   @state() private rename = false
   @state() private checked: CheckedPlan | undefined
   @state() private at = -1
-  @state() private publish = true
+  @state() private events: Performed[] = []
+  @state() private event = '' // one that is there already; "": a new one
 
   override connectedCallback() {
     super.connectedCallback()
-    void this.act(async () => {
-      this.venues = (await answered(listVenues({ client, query: { limit: 200 } }))).venues
+    void this.load(() => Promise.all([venues(), all(async (cursor) => {
+      const page = await answered(listEvents({ client, query: { limit: 200, ...cursor } }))
+      return { ...page, list: page.events }
+    })]), ([venues, events]) => {
+      this.venues = venues
+      this.events = events
     })
   }
 
-  private async choose(what: 'venue' | 'hall' | 'plan', id: string) {
-    await this.act(async () => {
-      if (what === 'venue') {
-        this.venue = id
-        this.halls = id ? (await answered(listHalls({ client, query: { venueId: id, limit: 200 } }))).halls : []
-      }
-      if (what !== 'plan') {
-        this.hall = what === 'hall' ? id : ''
-        this.plans = this.hall ? (await answered(listPlans({ client, path: { hallId: this.hall }, query: { limit: 50 } }))).plans : []
-      }
-      await this.take(what === 'plan' ? id : '')
+  private choose(what: 'venue' | 'hall' | 'plan', id: string) {
+    this.done = ''
+    void this.load(async () => ({
+      halls: what === 'venue' ? (id ? await halls(id) : []) : this.halls,
+      plans: what === 'hall' && id ? await plans(id) : what === 'plan' ? this.plans : [],
+      categories: what === 'plan' && id ? await categories(id) : [],
+    }), (got) => {
+      if (what === 'venue') this.venue = id
+      if (what !== 'plan') this.hall = what === 'hall' ? id : ''
+      this.plan = what === 'plan' ? id : ''
+      Object.assign(this, got)
     })
-  }
-
-  private async take(plan: string) {
-    this.plan = plan
-    this.categories = plan ? (await answered(readPlan({ client, path: { planId: plan } }))).categories.map((c) => c.name) : []
   }
 
   override render() {
@@ -89,7 +90,7 @@ export class Plans extends View {
       const v = await write((headers) => createVenue({
         client, headers, body: { name: text(f, 'name'), city: text(f, 'city'), country: text(f, 'country').toUpperCase(), timeZone: text(f, 'zone') },
       }))
-      this.venues = (await answered(listVenues({ client, query: { limit: 200 } }))).venues
+      this.venues = await venues()
       this.venue = v.venueId
       this.halls = []
       return 'The venue is added.'
@@ -101,7 +102,7 @@ export class Plans extends View {
     const f = e.target as HTMLFormElement
     void this.act(async () => {
       const h = await write((headers) => createHall({ client, headers, body: { venueId: this.venue, name: text(f, 'name') } }))
-      this.halls = (await answered(listHalls({ client, query: { venueId: this.venue, limit: 200 } }))).halls
+      this.halls = await halls(this.venue)
       this.hall = h.hallId
       this.plans = []
       return 'The hall is added.'
@@ -117,10 +118,10 @@ export class Plans extends View {
       <form @submit=${(e: SubmitEvent) => e.preventDefault()}>
         <div class="pair">
           ${field('file', 'Plan document', html`<input id="file" type="file" accept=".json,.csv,application/json,text/csv" @change=${this.opened} aria-describedby="file-hint" />`, 'Of pretix, seats.io, CSV or Rowlock')}
-          ${this.file ? field('format', 'Format', html`<select id="format" @change=${(e: Event) => { this.file = { ...this.file!, format: (e.target as HTMLSelectElement).value as Format }; void this.check() }}>
+          ${this.file ? field('format', 'Format', html`<select id="format" @change=${(e: Event) => { this.file = { ...this.file!, format: (e.target as HTMLSelectElement).value as Format }; this.check() }}>
             ${(['csv', 'pretix', 'seatsio', 'rowlock'] as const).map((f) => html`<option value=${f} ?selected=${f === this.file!.format}>${{ csv: 'CSV', pretix: 'pretix', seatsio: 'seats.io', rowlock: 'Rowlock' }[f]}</option>`)}</select>`) : nothing}
         </div>
-        ${this.file ? html`<p><label><input type="checkbox" .checked=${this.rename} @change=${(e: Event) => { this.rename = (e.target as HTMLInputElement).checked; void this.check() }} /> Give seats that are there twice a name of their own</label></p>` : nothing}
+        ${this.file ? html`<p><label><input type="checkbox" .checked=${this.rename} @change=${(e: Event) => { this.rename = (e.target as HTMLInputElement).checked; this.check() }} /> Give seats that are there twice a name of their own</label></p>` : nothing}
       </form>
       ${this.checked ? this.verdict(this.checked) : nothing}`}
     </section>`
@@ -130,8 +131,8 @@ export class Plans extends View {
     const file = (e.target as HTMLInputElement).files?.[0]
     if (!file) return
     void file.text().then((text) => {
-      this.file = { name: file.name, text, format: guess(file.name, text) }
-      return this.check()
+      this.file = { text, format: guess(file.name, text) }
+      this.check()
     })
   }
 
@@ -145,13 +146,12 @@ export class Plans extends View {
     }
   }
 
-  private async check() {
+  private check() {
     this.checked = undefined
     this.at = -1
-    await this.act(async () => {
-      const checked = await answered(checkPlan({ client, ...this.document() }))
+    void this.load(() => answered(checkPlan({ client, ...this.document() })), (checked) => {
       this.checked = checked
-      tell(checked.ok ? `No problems: ${count(checked.seats.length)} seats.` : `${problems(checked.problemCount)}.`)
+      tell(checked.ok ? `No problems: ${many(checked.seats.length, 'seat')}.` : `${problems(checked.problemCount)}.`)
     })
   }
 
@@ -178,59 +178,68 @@ export class Plans extends View {
     void this.act(async () => {
       const d = this.document()
       const done = await write((key) => importPlan({ client, ...d, headers: { ...d.headers, ...key }, path: { hallId: this.hall } }))
-      this.plans = (await answered(listPlans({ client, path: { hallId: this.hall }, query: { limit: 50 } }))).plans
+      this.plans = await plans(this.hall)
+      this.categories = await categories(done.planId)
       this.checked = this.file = undefined
-      await this.take(done.planId)
+      this.plan = done.planId
       return `Version ${done.version} is imported: ${count(done.seatCount)} seats.`
     })
   }
 
   private terms() {
-    const zone = this.venues?.find((v) => v.venueId === this.venue)?.timeZone ?? 'UTC'
+    const zone = this.zone
     return html`<section aria-labelledby="terms"><h2 id="terms">3. What, when, for how much</h2>
-      <form @submit=${(e: SubmitEvent) => this.make(e, zone)}>
+      <form @submit=${this.make}>
         <div class="pair">
-          ${field('title', 'Title', html`<input id="title" name="title" required maxlength="200" />`)}
-          ${field('kind', 'Kind', html`<select id="kind" name="kind">${kinds.map((k) => html`<option>${k}</option>`)}</select>`)}
-          ${field('starts', 'Starts', html`<input id="starts" name="starts" type="datetime-local" required aria-describedby="starts-hint" />`, `By the clocks of ${zone}`)}
+          ${this.events.length ? field('event', 'Event', html`<select id="event" @change=${(e: Event) => (this.event = (e.target as HTMLSelectElement).value)}>
+            <option value="">a new one</option>${this.events.map((v) => html`<option value=${v.eventId} ?selected=${v.eventId === this.event}>${v.title}</option>`)}</select>`) : nothing}
+          ${this.event ? nothing : html`${field('title', 'Title', html`<input id="title" name="title" required maxlength="200" />`)}
+            ${field('kind', 'Kind', html`<select id="kind" name="kind">${kinds.map((k) => html`<option>${k}</option>`)}</select>`)}`}
           ${field('currency', 'Currency', html`<input id="currency" name="currency" required pattern="[A-Za-z]{3}" maxlength="3" size="5" value="EUR" />`)}
-          ${field('hold', 'A hold lasts', html`<input id="hold" name="hold" type="number" required min="1" max="3600" value="900" aria-describedby="hold-hint" />`, 'Seconds')}
-          ${field('most', 'Places at once', html`<input id="most" name="most" type="number" required min="1" max="10000" value="5" />`)}
         </div>
-        <fieldset><legend>Prices</legend><div class="pair">
-          ${this.categories.map((c, i) => field(`price-${i}`, c, html`<input id="price-${i}" name="price-${i}" type="text" inputmode="decimal" required pattern="\\d+([.,]\\d+)?" size="9" />`))}
-        </div></fieldset>
-        <p><label><input type="checkbox" .checked=${this.publish} @change=${(e: Event) => (this.publish = (e.target as HTMLInputElement).checked)} /> Put it on sale at once</label></p>
+        ${termFields(zone)}
+        ${priceFields(this.prices, '')}
+        <p><label><input type="checkbox" name="publish" checked /> Put it on sale at once</label></p>
         <p><button class="primary" ?disabled=${this.busy}>Create show</button></p>
       </form></section>`
   }
 
-  private make(e: SubmitEvent, zone: string) {
+  private get zone() {
+    return this.venues?.find((v) => v.venueId === this.venue)?.timeZone ?? 'UTC'
+  }
+
+  private get prices() {
+    return this.categories.map((category) => ({ category, ticketType: 'standard' }))
+  }
+
+  private make(e: SubmitEvent) {
     e.preventDefault()
     const f = e.target as HTMLFormElement
     void this.act(async () => {
-      const currency = text(f, 'currency').toUpperCase()
-      const prices = this.categories.map((category, i) => ({ category, amount: minor(text(f, `price-${i}`), currency) }))
-      const kind = text(f, 'kind') as (typeof kinds)[number]
-      const event = await write((headers) => createEvent({ client, headers, body: { kind, title: text(f, 'title') } }))
-      const show = await write((headers) => createShow({
-        client, headers, body: {
-          eventId: event.eventId, planId: this.plan, startsAt: instantOf(text(f, 'starts'), zone), currency, prices,
-          holdSeconds: Number(text(f, 'hold')), maxPlacesPerReservation: Number(text(f, 'most')), publish: this.publish,
-        },
-      }))
+      const currency = text(f, 'currency').toUpperCase(), kind = text(f, 'kind') as (typeof kinds)[number]
+      const body = {
+        ...changedTerms(f, this.zone), ...(this.event ? { eventId: this.event } : { event: { kind, title: text(f, 'title') } }),
+        planId: this.plan, currency, prices: pricesOf(f, this.prices, currency), publish: new FormData(f).has('publish'),
+      } as CreateShowInputBody // nothing in an empty form can be null
+      const show = await write((headers) => createShow({ client, headers, body }))
       location.hash = `#/shows/${show.showId}`
     })
   }
 }
 
-/** An amount as people write it, in minor units, without passing through fractions. */
-export function minor(text: string, currency: string): number {
-  const [whole = '0', fraction = ''] = text.replace(',', '.').split('.')
-  const digits = exponent(currency)
-  if (fraction.length > digits) throw new Error(`${text}: ${currency} has ${digits} digits behind the point.`)
-  return Number(whole + fraction.padEnd(digits, '0'))
-}
+const venues = () => all(async (cursor) => {
+  const page = await answered(listVenues({ client, query: { limit: 200, ...cursor } }))
+  return { ...page, list: page.venues }
+})
+
+const halls = (venueId: string) => all(async (cursor) => {
+  const page = await answered(listHalls({ client, query: { venueId, limit: 200, ...cursor } }))
+  return { ...page, list: page.halls }
+})
+
+const plans = async (hallId: string) => (await answered(listPlans({ client, path: { hallId }, query: { limit: 50 } }))).plans
+
+const categories = async (planId: string) => (await answered(readPlan({ client, path: { planId } }))).categories.map((c) => c.name)
 
 const problems = (n: number) => many(n, 'problem')
 

@@ -1,24 +1,16 @@
-// One show as it sells: its figures as they change, its map, seats kept off
-// sale and sold from there, and what steers the sale.
+// One show as it sells: its figures as they change, and what steers the sale.
 import {
-  blockSeats, cancelShow, confirmReservation, pauseShow, placeReservation, publishShow, readAvailability, readSales, readSeats, readShow, releaseReservation,
-  resumeShow, unblockSeats, type Availability, type Sales, type Show,
+  cancelShow, pauseShow, publishShow, readAvailability, readSales, readShow, resumeShow, type Availability, type Sales, type Show,
 } from '@rowlock/client'
 import { html, nothing, svg } from 'lit'
 import { customElement, property, query, state } from 'lit/decorators.js'
 import { Live } from '../map/live.ts'
-import type { RowlockMap, Selection } from '../map/rowlock-map.ts'
-import '../map/index.ts'
-import { answered, client, count, many, money, Refusal, said, when, write } from './client.ts'
+import { answered, client, count, many, money, when, write } from './client.ts'
+import './places.ts'
+import './queue.ts'
 import { learnTitles, titles } from './shows.ts'
-import { badge, field, text, View } from './view.ts'
-
-/** What a waiting room says of itself. */
-interface Queue {
-  open: boolean
-  waiting?: number
-  settings?: { ratePerMinute?: number }
-}
+import './terms.ts'
+import { badge, View } from './view.ts'
 
 const settleMillis = 400 // changes come in bursts; figures are asked for after each
 
@@ -28,14 +20,12 @@ export class ShowView extends View {
   @state() private facts: Show | undefined
   @state() private sales: Sales | undefined
   @state() private free: Availability | undefined
-  @state() private queue: Queue | undefined
   @state() private condition: 'live' | 'asking' | 'away' | '' = ''
-  @state() private selection: Selection | undefined
   @query('dialog') private dialog!: HTMLDialogElement
-  @query('rowlock-map') private map!: RowlockMap
   private stream: Live | undefined
-  private hasQueue = true // until the server says that it has none
-  private soon: ReturnType<typeof setTimeout> | undefined
+  private stale = false // something changed since the figures were asked for
+  private asking = false
+  private reads = 0
 
   override connectedCallback() {
     super.connectedCallback()
@@ -51,31 +41,32 @@ export class ShowView extends View {
   override disconnectedCallback() {
     super.disconnectedCallback()
     this.stream?.stop()
-    clearTimeout(this.soon)
   }
 
-  private changed() {
-    this.soon ??= setTimeout(() => {
-      this.soon = undefined
-      this.read().catch((e) => (this.trouble ||= said(e)))
-    }, settleMillis)
+  /** Asks for the figures once more, and never for two at a time: a hot show changes all the while. */
+  private async changed() {
+    this.stale = true
+    if (this.asking) return
+    this.asking = true
+    while (this.stale && this.isConnected) {
+      await new Promise((done) => setTimeout(done, settleMillis))
+      this.stale = false
+      await this.fresh(() => this.read())
+    }
+    this.asking = false
   }
 
   private async read() {
-    const path = { showId: this.show }
-    const [facts, free, queue, sales] = await Promise.all([
+    const path = { showId: this.show }, turn = ++this.reads
+    const [facts, free, sales] = await Promise.all([
       answered(readShow({ client, path })),
       answered(readAvailability({ client, path })),
-      this.hasQueue ? answered<Queue>(client.get({ url: '/shows/{showId}/queue', path }) as never).catch((e) => {
-        if (e instanceof Refusal && e.status === 404) this.hasQueue = false
-        return undefined
-      }) : undefined,
       this.may('sales:read') ? answered(readSales({ client, path })) : undefined,
     ])
     await learnTitles([facts.eventId])
+    if (turn !== this.reads) return // who asked later is answered with later figures
     this.facts = facts
     this.free = free
-    this.queue = queue
     this.sales = sales
   }
 
@@ -90,7 +81,10 @@ export class ShowView extends View {
       ${this.steering(s)}
       ${this.figures()}
       ${this.classes()}
-      ${s.planId ? this.places(s) : nothing}
+      <organiser-queue .who=${this.who} .show=${this.show} ?running=${s.status === 'on_sale' || s.status === 'paused'}></organiser-queue>
+      <organiser-places .who=${this.who} .facts=${s}></organiser-places>
+      ${this.may('catalogue:write') && s.status !== 'cancelled' ? html`<section aria-labelledby="change"><h2 id="change">Change it</h2>
+        <organiser-terms .who=${this.who} .show=${this.show} @changed=${() => this.fresh(() => this.read())}></organiser-terms></section>` : nothing}
       <dialog aria-labelledby="sure">
         <h2 id="sure">Cancel this show?</h2>
         <p>For good: nothing can be held or sold any more, and every buyer gets all their money back${this.sales ? `, ${money(this.sales.takenAmount - this.sales.refundedAmount, s.currency)} in all` : ''}.</p>
@@ -108,15 +102,6 @@ export class ShowView extends View {
     })
   }
 
-  private setQueue(open: boolean) {
-    void this.act(async () => {
-      const url = open ? '/shows/{showId}/queue/open' : '/shows/{showId}/queue/close'
-      await write((headers) => client.post({ url, path: { showId: this.show }, headers }) as never)
-      await this.read()
-      return open ? 'The waiting room is open: who wants to hold places needs a turn.' : 'The waiting room is closed: places can be held without a turn.'
-    })
-  }
-
   private steering(s: Show) {
     const button = (verb: typeof pauseShow, name: string, words: string, kind = '') =>
       html`<button type="button" class=${kind} ?disabled=${this.busy} @click=${() => this.steer(verb, words)}>${name}</button>`
@@ -125,7 +110,6 @@ export class ShowView extends View {
         ${s.status === 'draft' ? button(publishShow, 'Publish', 'It is on sale, within its sale window.', 'primary') : nothing}
         ${s.status === 'on_sale' ? button(pauseShow, 'Pause sales', 'Sales are paused. Live holds may still be paid.') : nothing}
         ${s.status === 'paused' ? button(resumeShow, 'Resume sales', 'It is on sale again.', 'primary') : nothing}
-        ${this.queue && (s.status === 'on_sale' || s.status === 'paused') ? html`<button type="button" ?disabled=${this.busy} @click=${() => this.setQueue(!this.queue!.open)}>${this.queue.open ? 'Close' : 'Open'} the waiting room</button>` : nothing}
         ${s.status === 'cancelled' || s.status === 'ended' ? nothing : html`<button type="button" class="danger" ?disabled=${this.busy} @click=${() => this.dialog.showModal()}>Cancel show …</button>`}` : nothing}
       ${this.may('sales:read') ? html`<a class="button" href="#/bookings/of/${this.show}">Bookings</a>` : nothing}
       ${this.may('checkin') ? html`<a class="button" href="#/door/${this.show}">Door</a>` : nothing}
@@ -137,7 +121,6 @@ export class ShowView extends View {
     const f = this.free, n = this.sales
     const cell = (name: string, value: string, note = '') => html`<div><dt>${name}</dt><dd>${value}${note ? html` <small>${note}</small>` : nothing}</dd></div>`
     const share = (k: number) => (f && f.capacity > 0 ? `${Math.round((k * 100) / f.capacity)} %` : '')
-    const q = this.queue
     const last = n ? lately(n, 1) : 0
     return html`<section aria-labelledby="figures">
       <h2 id="figures">Sale <small class="condition ${this.condition}">${{ live: 'live', asking: 'asked every few seconds', away: 'no connection', '': '' }[this.condition]}</small></h2>
@@ -148,7 +131,6 @@ export class ShowView extends View {
           ${cell('Kept', money(n.takenAmount - n.refundedAmount, n.currency), many(n.bookings, 'booking'))}
           ${cell('In holds', money(n.heldAmount, n.currency), n.pending ? `${count(n.pending)} being paid` : '')}
           ${cell('Given back', money(n.refundedAmount, n.currency), n.refusedRefunds ? `${n.refusedRefunds} refused!` : '')}` : nothing}
-        ${q ? cell('Waiting room', q.open ? 'open' : 'closed', q.open ? [q.waiting === undefined ? '' : `${count(q.waiting)} wait`, q.settings?.ratePerMinute ? `${count(q.settings.ratePerMinute)} a minute` : ''].filter(Boolean).join(', ') : '') : nothing}
       </dl>
       ${n ? bars(n) : nothing}
     </section>`
@@ -162,103 +144,6 @@ export class ShowView extends View {
       <tbody>${f.categories.map((c) => html`<tr><th scope="row">${c.category}</th>
         ${[c.capacity, c.available, c.held, c.booked, c.blocked].map((v) => html`<td class="number">${count(v)}</td>`)}</tr>`)}</tbody>
     </table></div>`
-  }
-
-  private places(s: Show) {
-    const chosen = this.selection?.seats ?? []
-    const blocks = this.may('catalogue:write') || this.may('reservations:staff')
-    const sells = this.may('reservations:staff') && this.may('bookings:confirm')
-    return html`<section aria-labelledby="places">
-      <h2 id="places">Places</h2>
-      <div class="beside">
-        <rowlock-map show=${this.show} mode="organiser" @selection-change=${(e: CustomEvent<Selection>) => (this.selection = e.detail)}></rowlock-map>
-        <div class="panel">
-          <h3>${chosen.length ? `${count(chosen.length)} chosen` : 'Nothing chosen'}</h3>
-          ${chosen.length === 0 ? html`<p class="note">Choose seats on the map or in its list: to keep them off sale, to put them back, or to sell them here.</p>` : html`
-            <p class="labels">${chosen.slice(0, 30).map((c) => c.label).join(', ')}${chosen.length > 30 ? ' …' : ''}</p>
-            ${blocks ? html`<form @submit=${this.block}>
-              ${field('reason', 'Keep off sale, because', html`<input id="reason" name="reason" required maxlength="500" />`)}
-              <p><button ?disabled=${this.busy}>Block</button> <button type="button" ?disabled=${this.busy} @click=${this.unblock}>Put back on sale</button></p>
-            </form>` : nothing}
-            ${sells ? html`<form @submit=${this.sell}>
-              <h3>Sell here</h3>
-              ${field('method', 'Paid by', html`<select id="method" name="method"><option value="cash">Cash</option><option value="terminal">Card terminal</option><option value="invoice">Invoice</option><option value="comp">Nothing: it is given away</option><option value="external">Another system</option></select>`)}
-              ${field('reference', 'Receipt or invoice', html`<input id="reference" name="reference" maxlength="200" aria-describedby="reference-hint" />`, 'Needed unless it costs nothing.')}
-              ${field('buyer', 'Name', html`<input id="buyer" name="buyer" maxlength="200" autocomplete="off" />`)}
-              ${field('email', 'Mail', html`<input id="email" name="email" type="email" maxlength="320" autocomplete="off" aria-describedby="email-hint" />`, 'The tickets go there. With a name only, print them from the booking.')}
-              <p><button class="primary" ?disabled=${this.busy}>Sell for ${money(this.selection?.total ?? 0, s.currency)}</button></p>
-            </form>` : nothing}`}
-        </div>
-      </div>
-    </section>`
-  }
-
-  private clear() {
-    this.map.choose([])
-    this.selection = undefined
-  }
-
-  private chosenSeats() {
-    return (this.selection?.seats ?? []).map(({ seatId }) => ({ seatId }))
-  }
-
-  private block(e: SubmitEvent) {
-    e.preventDefault()
-    const form = e.target as HTMLFormElement
-    const seats = this.chosenSeats(), reason = text(form, 'reason')
-    void this.act(async () => {
-      const done = await write((headers) => blockSeats({ client, path: { showId: this.show }, headers, body: { seats, reason } }))
-      this.clear()
-      form.reset()
-      return `${many(done.seatCount, 'seat')} off sale.`
-    })
-  }
-
-  private unblock() {
-    const seats = this.chosenSeats()
-    void this.act(async () => {
-      const done = await write((headers) => unblockSeats({ client, path: { showId: this.show }, headers, body: { seats } }))
-      this.clear()
-      return `${many(done.seatCount, 'seat')} on sale again.`
-    })
-  }
-
-  /** Holds the seats, those of a block from the block, and books them at once. */
-  private sell(e: SubmitEvent) {
-    e.preventDefault()
-    const form = e.target as HTMLFormElement
-    const seats = this.chosenSeats()
-    const email = text(form, 'email'), name = text(form, 'buyer'), paymentReference = text(form, 'reference')
-    const paymentMethod = text(form, 'method') as 'cash' | 'terminal' | 'invoice' | 'comp' | 'external'
-    void this.act(async () => {
-      if (name && !email) throw new Error('A name needs a mail address; leave both empty to sell without.')
-      if (email && !name) throw new Error('A mail address needs a name.')
-      const fromBlockId = await this.blockOf(seats)
-      const hold = await write((headers) => placeReservation({
-        client, headers, body: { showId: this.show, seats, customerId: 'box-office', ...(fromBlockId ? { fromBlockId } : {}) },
-      }))
-      try {
-        const booking = await write((headers) => confirmReservation({
-          client, headers, path: { reservationId: hold.reservationId },
-          body: { paymentMethod, ...(paymentReference ? { paymentReference } : {}), ...(email ? { buyer: { name, email } } : {}) },
-        }))
-        this.clear()
-        form.reset()
-        location.hash = `#/bookings/${booking.bookingId}`
-      } catch (refused) {
-        await write((headers) => releaseReservation({ client, headers, path: { reservationId: hold.reservationId } })).catch(() => undefined)
-        throw refused
-      }
-    })
-  }
-
-  /** The block that some of the seats are in. A sale takes one block's seats, and free ones. */
-  private async blockOf(seats: { seatId: string }[]): Promise<string | undefined> {
-    const wanted = new Set(seats.map((s) => s.seatId))
-    const { seats: blocked } = await answered(readSeats({ client, path: { showId: this.show }, query: { view: 'staff', status: 'blocked' } }))
-    const blocks = new Set(blocked.filter((s) => wanted.has(s.seatId)).map((s) => s.blockId))
-    if (blocks.size > 1) throw new Error('These seats are in different blocks: sell those of one block at a time.')
-    return [...blocks][0]
   }
 }
 

@@ -3,7 +3,7 @@ import { listShows, readEvent, type Show } from '@rowlock/client'
 import { html, nothing } from 'lit'
 import { customElement, state } from 'lit/decorators.js'
 import { answered, client, count, when } from './client.ts'
-import { badge, View } from './view.ts'
+import { badge, field, View } from './view.ts'
 
 /** Titles of events, by id, as far as they are known. */
 export const titles = new Map<string, string>()
@@ -20,36 +20,45 @@ export async function learnTitles(ids: string[]) {
   }))
 }
 
+const pageSize = 100
+
 @customElement('organiser-shows')
 export class Shows extends View {
   @state() private shows: Show[] | undefined
   @state() private next: string | undefined
+  @state() private from = '' // a day; none: what is not over
 
   override connectedCallback() {
     super.connectedCallback()
     this.keep(5000, async () => {
-      if (this.shows && this.shows.length > 100) return // somebody reads far down
-      const page = await answered(listShows({ client, query: { limit: 100 } }))
-      await learnTitles(page.shows.map((s) => s.eventId))
-      this.shows = page.shows
-      this.next = page.nextCursor
-      this.trouble = ''
+      if (this.shows && this.shows.length > pageSize) return // somebody reads far down
+      const from = this.from, page = await this.page()
+      if (from === this.from) this.put(page)
     })
   }
 
-  private more() {
-    void this.act(async () => {
-      const page = await answered(listShows({ client, query: { limit: 100, cursor: this.next! } }))
-      await learnTitles(page.shows.map((s) => s.eventId))
-      this.shows = [...(this.shows ?? []), ...page.shows]
-      this.next = page.nextCursor
-    })
+  private async page(cursor?: string) {
+    const from = this.from ? new Date(`${this.from}T00:00`).toISOString() : ''
+    const page = await answered(listShows({ client, query: { limit: pageSize, ...(from ? { from } : {}), ...(cursor ? { cursor } : {}) } }))
+    await learnTitles(page.shows.map((s) => s.eventId))
+    return page
+  }
+
+  private put(page: { shows: Show[]; nextCursor?: string }, before: Show[] = []) {
+    this.shows = [...before, ...page.shows]
+    this.next = page.nextCursor
+  }
+
+  private since(e: Event) {
+    this.from = (e.target as HTMLInputElement).value
+    void this.load(() => this.page(), (page) => this.put(page))
   }
 
   override render() {
     return html`<h1>Shows</h1>${this.news()}
+      ${field('from', 'From', html`<input id="from" type="date" max="9999-12-31" .value=${this.from} @change=${this.since} aria-describedby="from-hint" />`, 'Without a day: those that are not over')}
       ${!this.shows ? html`<p class="note">The shows are coming …</p>` : this.shows.length === 0
-        ? html`<p class="note">There are none that are not over. ${this.may('catalogue:write') ? html`<a href="#/plans">Make one</a>.` : nothing}</p>`
+        ? html`<p class="note">There are none${this.from ? ' from that day on' : ' that are not over'}. ${this.may('catalogue:write') ? html`<a href="#/plans">Make one</a>.` : nothing}</p>`
         : html`<div class="scroll" role="region" aria-label="Shows" tabindex="0"><table>
             <thead><tr><th scope="col">Show</th><th scope="col">When</th><th scope="col">Where</th><th scope="col">State</th><th scope="col" class="number">Free</th></tr></thead>
             <tbody>${this.shows.map((s) => html`<tr>
@@ -59,6 +68,6 @@ export class Shows extends View {
               <td>${badge(s.status)}${s.soldOut ? html` <span class="badge sold">sold out</span>` : nothing}</td>
               <td class="number">${count(s.availability.available)} <small>of ${count(s.availability.capacity)}</small></td>
             </tr>`)}</tbody></table></div>
-          ${this.next ? html`<p><button type="button" ?disabled=${this.busy} @click=${this.more}>More shows</button></p>` : nothing}`}`
+          ${this.next ? html`<p><button type="button" @click=${() => this.load(() => this.page(this.next), (page) => this.put(page, this.shows))}>More shows</button></p>` : nothing}`}`
   }
 }

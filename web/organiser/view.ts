@@ -1,7 +1,7 @@
 // What every view of the organiser's pages shares: it lies in the document, not
 // in a shadow, so that one style sheet and the page's own headings serve; it
 // says what it does to screen readers; and it asks again while it is looked at.
-import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { property, state } from 'lit/decorators.js'
 import type { Organiser } from '@rowlock/client'
 import { said } from './client.ts'
@@ -19,8 +19,10 @@ export class View extends LitElement {
   @state() protected trouble = ''
   @state() protected done = ''
   @state() protected busy = false
+  @state() private away = '' // why nothing new can be had; over as soon as something can
   private timer: ReturnType<typeof setTimeout> | undefined
   private live = false
+  private turn = 0
 
   protected override createRenderRoot() {
     return this
@@ -37,6 +39,11 @@ export class View extends LitElement {
     clearTimeout(this.timer)
   }
 
+  protected override updated(_: PropertyValues) {
+    const heading = document.querySelector('main h1')?.textContent?.replace(/\s+/g, ' ').trim()
+    document.title = `${heading || 'Organiser'} – Rowlock`
+  }
+
   protected may(scope: string): boolean {
     return this.who.scopes.includes(scope) || this.who.scopes.includes('admin')
   }
@@ -44,6 +51,7 @@ export class View extends LitElement {
   /** Does something that takes a while, one at a time, and shows what came of it. */
   protected async act(what: () => Promise<string | void>) {
     if (this.busy) return
+    const from = document.activeElement
     this.busy = true
     this.trouble = this.done = ''
     try {
@@ -54,27 +62,50 @@ export class View extends LitElement {
     } finally {
       this.busy = false
     }
+    await this.updateComplete
+    // A button that waits loses the keyboard, and what was pressed may be gone.
+    if (!this.isConnected || document.activeElement !== document.body) return
+    const back = from instanceof HTMLElement && from.isConnected && from !== document.body && !from.matches(':disabled') ? from : undefined
+    const news = this.querySelector<HTMLElement>('.trouble:not([hidden]), .done:not([hidden])')
+    ;(back ?? news ?? document.querySelector<HTMLElement>('main'))?.focus()
+  }
+
+  /** Asks for what is to be shown, and shows it, unless something else was asked for since. */
+  protected async load<T>(ask: () => Promise<T>, show: (got: T) => void) {
+    const turn = ++this.turn
+    this.trouble = ''
+    try {
+      const got = await ask()
+      if (turn === this.turn) show(got)
+    } catch (e) {
+      if (turn === this.turn) this.trouble = said(e)
+    }
   }
 
   /** Asks now, and again every so often while somebody looks. */
   protected keep(millis: number, ask: () => Promise<void>) {
     const round = async () => {
-      if (document.visibilityState !== 'hidden') {
-        try {
-          await ask()
-        } catch (e) {
-          this.trouble ||= said(e)
-        }
-      }
+      if (document.visibilityState !== 'hidden') await this.fresh(ask)
       if (this.live) this.timer = setTimeout(round, millis)
     }
     void round()
   }
 
+  /** Asks for what is new, and says so while it cannot be had. */
+  protected async fresh(ask: () => Promise<void>) {
+    try {
+      await ask()
+      this.away = ''
+    } catch (e) {
+      this.away = said(e)
+    }
+  }
+
   /** What went wrong or well, above everything else. */
   protected news(): TemplateResult {
-    return html`<p class="trouble" role="alert" ?hidden=${!this.trouble}>${this.trouble}</p>
-      <p class="done" role="status" ?hidden=${!this.done}>${this.done}</p>`
+    const trouble = this.trouble || this.away
+    return html`<p class="trouble" role="alert" tabindex="-1" ?hidden=${!trouble}>${trouble}</p>
+      <p class="done" role="status" tabindex="-1" ?hidden=${!this.done}>${this.done}</p>`
   }
 }
 

@@ -20,10 +20,13 @@ const latin = (tag: string) => `${tag}-u-nu-latn`
 
 const formats = new Map<string, Intl.NumberFormat>()
 
+/** Digits of a currency's minor unit. */
+export const exponent = (currency: string): number => digits[currency] ?? 2
+
 /** An amount in minor units, as people write it. */
 export function money(tag: string, amount: number, currency: string): string {
   const key = tag + currency
-  const places = digits[currency] ?? 2
+  const places = exponent(currency)
   let format = formats.get(key)
   if (!format) {
     format = new Intl.NumberFormat(latin(tag), { style: 'currency', currency, minimumFractionDigits: places, maximumFractionDigits: places })

@@ -418,7 +418,7 @@ export const readSignIn = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Sign a browser in
  *
- * For the organiser's pages of this server. Send an API key or a bearer token that has at least one scope, once; the answer sets a cookie that scripts cannot read, which stands for it in this browser from then on, for twelve hours or as long as the token lives. The cookie says nothing by itself: it does what the key may do at that moment, and ends when the key is revoked or expires.
+ * For the organiser's pages of this server. Send an API key or a bearer token that has at least one scope, once; the answer sets a cookie that scripts cannot read, which stands for it in this browser from then on, for twelve hours or as long as the token lives. A session that the browser had before ends. The cookie says nothing by itself: it does what the key may do at that moment, and ends when the key is revoked or expires.
  *
  * Where a request carries other credentials the cookie is not looked at. A write with the cookie must come from a page of this server, by `Sec-Fetch-Site` or `Origin`, which browsers send by themselves; else it is `FORBIDDEN`.
  */
