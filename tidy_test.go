@@ -84,6 +84,7 @@ var below = map[string][]string{
 	"internal/web":       {"internal/boxoffice"},
 	"internal/telemetry": {"internal/boxoffice"},
 	"internal/config":    {},
+	"internal/recent":    {},
 	"internal/postgres":  {},
 
 	"sql/queries":    {},
@@ -91,10 +92,10 @@ var below = map[string][]string{
 	"sql/roles":      {},
 	"sql/ops":        {},
 
-	"internal/store":    {"internal/boxoffice", "internal/lanes", "internal/live", "sql/"},
+	"internal/store":    {"internal/boxoffice", "internal/lanes", "internal/live", "internal/recent", "sql/"},
 	"internal/checkout": {"internal/boxoffice", "internal/payment", "internal/store", "internal/tickets"},
 	"internal/jobs":     {"internal/boxoffice", "internal/checkout", "internal/mail", "internal/store", "internal/telemetry", "internal/tickets"},
-	"internal/api":      {"internal/boxoffice", "internal/checkout", "internal/payment", "internal/store", "internal/telemetry", "internal/tickets", "internal/live", "internal/seatplan"},
+	"internal/api":      {"internal/boxoffice", "internal/checkout", "internal/payment", "internal/store", "internal/telemetry", "internal/tickets", "internal/live", "internal/recent", "internal/seatplan"},
 
 	// Not part of the service: they stand beside it and use what they like of it.
 	"cmd/":              {"internal/", "sql/"},

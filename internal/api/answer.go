@@ -15,6 +15,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/rowlock/rowlock/internal/recent"
 )
 
 // What is cached how long. What has availability in it is as young as that.
@@ -92,7 +94,7 @@ const (
 
 // answers are answers as they were lately.
 type answers struct {
-	known *recent[knownAnswer]
+	known *recent.Map[string, knownAnswer]
 	asked singleflight.Group
 }
 
@@ -106,7 +108,7 @@ type knownAnswer struct {
 // when the first of them leaves. What is asked for often is made anew before
 // it is too old, so that nobody waits.
 func (k *answers) find(ctx context.Context, name string, keep time.Duration, make func(context.Context) (JSON, error)) (knownAnswer, error) {
-	known, ok := k.known.load(name)
+	known, ok := k.known.Load(name)
 	age := time.Since(known.at)
 	if ok && age < keep/2 {
 		return known, nil
@@ -124,7 +126,7 @@ func (k *answers) find(ctx context.Context, name string, keep time.Duration, mak
 			return known, err
 		}
 		known.etag = hashTimeless(known.text)
-		k.known.store(name, known)
+		k.known.Store(name, known)
 		return known, nil
 	})
 	if ok && age < keep {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/recent"
 )
 
 func TestAnETagOverlooksOnlyWhenAvailabilityWasRead(t *testing.T) {
@@ -43,7 +45,7 @@ func TestAnETagOverlooksOnlyWhenAvailabilityWasRead(t *testing.T) {
 func TestAnAnswerIsMadeOnceForAllWhoAskTheSame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		known := answers{known: newRecent[knownAnswer](keptMax)}
+		known := answers{known: recent.New[string, knownAnswer](keptMax)}
 		made, broken := 0, error(nil)
 		fresh := func(ctx context.Context) (JSON, error) {
 			made++

@@ -31,6 +31,7 @@ import (
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/checkout"
 	"github.com/rowlock/rowlock/internal/live"
+	"github.com/rowlock/rowlock/internal/recent"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/internal/telemetry"
 	"github.com/rowlock/rowlock/internal/tickets"
@@ -140,7 +141,7 @@ func New(opts Options) *API {
 		streams: streams{most: int64(opts.StreamsMax), mostFrom: opts.StreamsPerAddress, from: map[netip.Addr]int{}, shown: opts.Metrics.Streams},
 		sendMax: sendMax,
 		maps:    live.New(opts.Store, encodeNews),
-		answers: answers{known: newRecent[knownAnswer](keptMax)},
+		answers: answers{known: recent.New[string, knownAnswer](keptMax)},
 	}
 	a.queue = newQueueSigner(opts.Auth.SessionSecret)
 	if opts.Store != nil {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/recent"
 )
 
 // AuthOptions say whose word is taken for who a caller is.
@@ -91,9 +92,9 @@ var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", 
 type authenticator struct {
 	opts    AuthOptions
 	parser  *jwt.Parser
-	tokens  *recent[knownToken]
-	keys    *recent[knownKey]
-	signIns *recent[knownSignIn]
+	tokens  *recent.Map[string, knownToken]
+	keys    *recent.Map[string, knownKey]
+	signIns *recent.Map[string, knownSignIn]
 }
 
 type knownToken struct {
@@ -119,9 +120,9 @@ func newAuthenticator(opts AuthOptions) *authenticator {
 		opts: opts,
 		parser: jwt.NewParser(jwt.WithValidMethods(methods), jwt.WithExpirationRequired(),
 			jwt.WithLeeway(tokenLeeway), jwt.WithTimeFunc(opts.Now)),
-		tokens:  newRecent[knownToken](credentialsMax),
-		keys:    newRecent[knownKey](credentialsMax),
-		signIns: newRecent[knownSignIn](credentialsMax),
+		tokens:  recent.New[string, knownToken](credentialsMax),
+		keys:    recent.New[string, knownKey](credentialsMax),
+		signIns: recent.New[string, knownSignIn](credentialsMax),
 	}
 }
 
@@ -204,7 +205,7 @@ func (au *authenticator) bearer(token string) (boxoffice.Caller, error) {
 	if len(token) > tokenBytesMax {
 		return anonymous, unauthenticated("The bearer token is too long.")
 	}
-	if known, ok := au.tokens.load(token); ok && known.until.After(au.opts.Now()) {
+	if known, ok := au.tokens.Load(token); ok && known.until.After(au.opts.Now()) {
 		return known.caller, nil
 	}
 	var c claims
@@ -223,7 +224,7 @@ func (au *authenticator) bearer(token string) (boxoffice.Caller, error) {
 	if c.ExpiresAt.Before(until) {
 		until = c.ExpiresAt.Time
 	}
-	au.tokens.store(strings.Clone(token), knownToken{caller, until})
+	au.tokens.Store(strings.Clone(token), knownToken{caller, until})
 	return caller, nil
 }
 
@@ -317,7 +318,7 @@ func (au *authenticator) keyByHash(x *exchange, hash []byte) (*boxoffice.APIKey,
 		return nil, errBadKey()
 	}
 	now := au.opts.Now()
-	known, ok := au.keys.load(string(hash))
+	known, ok := au.keys.Load(string(hash))
 	if !ok || now.Sub(known.asked) > apiKeyCachedFor {
 		// Strangers who try keys out must not reach the database any faster
 		// than they may ask for anything else. Who was known half a minute ago
@@ -335,7 +336,7 @@ func (au *authenticator) keyByHash(x *exchange, hash []byte) (*boxoffice.APIKey,
 			return nil, notLookedUp("The API key could not be looked up.", err)
 		}
 		known = knownKey{key, now}
-		au.keys.store(string(hash), known)
+		au.keys.Store(string(hash), known)
 	}
 	if !known.key.Usable(now) {
 		return nil, errBadKey()

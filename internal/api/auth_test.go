@@ -352,24 +352,6 @@ func TestLimitsKnowWhereARequestComesFrom(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAskedForIsForgotten(t *testing.T) {
-	t.Parallel()
-	r := newRecent[int](2)
-	r.store("a", 1)
-	r.store("b", 2)
-	r.store("c", 3) // begins a generation
-	if _, ok := r.load("a"); !ok {
-		t.Error("the last generation is forgotten")
-	}
-	r.store("d", 4)
-	if _, ok := r.load("b"); ok {
-		t.Error("what nobody asked for is remembered")
-	}
-	if v, ok := r.load("a"); !ok || v != 1 {
-		t.Error("what was asked for is forgotten")
-	}
-}
-
 // A gateway speaks for everybody who pays, from one address.
 func TestWebhooksAreCountedLikeAnOrganisationsKeys(t *testing.T) {
 	t.Parallel()

@@ -7,12 +7,12 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
+	"github.com/rowlock/rowlock/internal/recent"
 )
 
 // LimitOptions say how often a caller may ask. Limits are kept by each
@@ -39,7 +39,7 @@ const burst = 2 * time.Second
 // limiter keeps a token bucket for each caller.
 type limiter struct {
 	opts    LimitOptions
-	buckets *recent[*bucket]
+	buckets *recent.Map[string, *bucket]
 }
 
 // bucket holds a caller's tokens.
@@ -55,7 +55,7 @@ func newBucket(perSecond float64, size int) *bucket {
 }
 
 func newLimiter(opts LimitOptions) *limiter {
-	return &limiter{opts: opts, buckets: newRecent[*bucket](bucketsMax)}
+	return &limiter{opts: opts, buckets: recent.New[string, *bucket](bucketsMax)}
 }
 
 // take counts the request against its caller and says in the headers what is
@@ -79,7 +79,7 @@ func (l *limiter) take(x *exchange, c *boxoffice.Caller) error {
 		who = "busy|" + who
 	}
 	size := max(int(math.Ceil(perSecond*burst.Seconds())), x.endpoint.weight)
-	b := l.buckets.take(who, func() *bucket { return newBucket(perSecond, size) })
+	b := l.buckets.Take(who, func() *bucket { return newBucket(perSecond, size) })
 
 	now := time.Now()
 	reservation := b.ReserveN(now, min(x.endpoint.weight, b.size))
@@ -138,60 +138,4 @@ func (l *limiter) address(r *http.Request) netip.Addr {
 		}
 	}
 	return addr
-}
-
-// recent is a map that forgets what has not been asked for lately, so that it
-// stays small whatever strangers put into it. It has two generations: when the
-// young one is full it becomes the old one, and the old one goes. What is
-// found in the old one moves to the young.
-type recent[V any] struct {
-	mu         sync.Mutex
-	young, old map[string]V
-	max        int // entries of a generation
-}
-
-func newRecent[V any](max int) *recent[V] {
-	return &recent[V]{young: make(map[string]V), max: max}
-}
-
-// take finds key's value, or makes it.
-func (r *recent[V]) take(key string, fresh func() V) V {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	v, ok := r.find(key)
-	if !ok {
-		v = fresh()
-		r.put(key, v)
-	}
-	return v
-}
-
-func (r *recent[V]) load(key string) (V, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.find(key)
-}
-
-func (r *recent[V]) store(key string, v V) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.put(key, v)
-}
-
-func (r *recent[V]) find(key string) (V, bool) {
-	v, ok := r.young[key]
-	if ok {
-		return v, true
-	}
-	if v, ok = r.old[key]; ok {
-		r.put(key, v)
-	}
-	return v, ok
-}
-
-func (r *recent[V]) put(key string, v V) {
-	if len(r.young) >= r.max {
-		r.old, r.young = r.young, make(map[string]V)
-	}
-	r.young[key] = v
 }

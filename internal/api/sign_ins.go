@@ -174,7 +174,7 @@ func (au *authenticator) endSignIn(ctx context.Context, cookie string) error {
 	if err := au.opts.SignIns.CloseSignIn(ctx, hash); err != nil {
 		return err
 	}
-	au.signIns.store(string(hash), knownSignIn{}) // asked never: so it is asked for again
+	au.signIns.Store(string(hash), knownSignIn{}) // asked never: so it is asked for again
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (au *authenticator) signIn(x *exchange, cookie string) (boxoffice.Caller, t
 	over := unauthenticated("The session is over: sign in again.")
 	hash := boxoffice.HashAPIKey(cookie)
 	now := au.opts.Now()
-	known, ok := au.signIns.load(string(hash))
+	known, ok := au.signIns.Load(string(hash))
 	if !ok || now.Sub(known.asked) > apiKeyCachedFor {
 		if !ok { // as with API keys
 			if err := x.a.limits.take(x, &anonymous); err != nil {
@@ -251,7 +251,7 @@ func (au *authenticator) signIn(x *exchange, cookie string) (boxoffice.Caller, t
 			return anonymous, time.Time{}, notLookedUp("Who is signed in could not be looked up.", err)
 		}
 		known = knownSignIn{in, now}
-		au.signIns.store(string(hash), known)
+		au.signIns.Store(string(hash), known)
 	}
 	if !known.ExpiresAt.After(now) {
 		return anonymous, time.Time{}, over

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/lanes"
+	"github.com/rowlock/rowlock/internal/recent"
 )
 
 // Config says where the database is and how much of it to use.
@@ -82,7 +83,8 @@ type Store struct {
 	terms    *termsCache
 	asked    singleflight.Group // shows whose terms are being read
 	counts   *countsCache
-	away     atomic.Bool // a lane lost the database, and none has had it since
+	showIDs  *recent.Map[uuid.UUID, uuid.UUID] // of reservations
+	away     atomic.Bool                       // a lane lost the database, and none has had it since
 	news     news
 	joins    *lanes.Set[*joining, joined]
 	arrivals arrivals
@@ -107,7 +109,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), news: newNews()}
+	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), news: newNews(), showIDs: recent.New[uuid.UUID, uuid.UUID](showsMax)}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("database: %w", err)

@@ -223,7 +223,7 @@ export const forgetCustomer = <ThrowOnError extends boolean = false>(options: Op
 /**
  * What is on
  *
- * Events with a show that matches, the newest events first, each with its first 20 matching shows; `GET /shows?eventId=` has them all. Without `date`, `from` and `to` only shows that are not over count. Availability is coarse and at most five seconds old. Films are events of kind `movie`. With the scope `catalogue:write` drafts are listed too.
+ * Events with a show that matches, the newest events first, each with its first 20 matching shows; `GET /shows?eventId=` has them all. Without `date`, `from` and `to` only shows that are not over count. Availability is coarse and at most five seconds old. The answer is kept for all who ask the same for two seconds, and says its `Age`; with `Cache-Control: no-cache` it is made anew. Films are events of kind `movie`. With the scope `catalogue:write` drafts are listed too.
  */
 export const listEvents = <ThrowOnError extends boolean = false>(options?: Options<ListEventsData, ThrowOnError>): RequestResult<ListEventsResponses, ListEventsErrors, ThrowOnError> => (options?.client ?? client).get<ListEventsResponses, ListEventsErrors, ThrowOnError>({
     security: [
@@ -287,7 +287,7 @@ export const amendEvent = <ThrowOnError extends boolean = false>(options: Option
 /**
  * What there is to filter by
  *
- * Cities, genres, languages and kinds of the events that are on, each with the number of events, the most frequent first.
+ * Cities, genres, languages and kinds of the events that are on, each with the number of events, the most frequent first. Kept for a minute, as its `Age` says; with `Cache-Control: no-cache` it is counted anew.
  */
 export const listFacets = <ThrowOnError extends boolean = false>(options?: Options<ListFacetsData, ThrowOnError>): RequestResult<ListFacetsResponses, ListFacetsErrors, ThrowOnError> => (options?.client ?? client).get<ListFacetsResponses, ListFacetsErrors, ThrowOnError>({
     security: [
