@@ -293,8 +293,8 @@ type readQueueOutput struct {
 // thousand people look at it.
 const queueAge = "public, max-age=1"
 
-func (a *API) readQueue(ctx context.Context, call *Call, in *showInput) (*readQueueOutput, error) {
-	st, err := a.queueState(ctx, call, in.ShowID)
+func (a *API) readQueue(ctx context.Context, _ *Call, in *showInput) (*readQueueOutput, error) {
+	st, err := a.opts.Store.QueueState(ctx, in.ShowID)
 	if err != nil {
 		return nil, err
 	}
@@ -331,18 +331,8 @@ type listQueueDrawsOutput struct {
 	}
 }
 
-// queueState is the state of a show's waiting room, if the caller may know of
-// the show.
-func (a *API) queueState(ctx context.Context, call *Call, show uuid.UUID) (*store.QueueState, error) {
-	st, err := a.opts.Store.QueueState(ctx, show)
-	if err == nil {
-		err = visible(call, &st.Terms)
-	}
-	return st, err
-}
-
-func (a *API) listQueueDraws(ctx context.Context, call *Call, in *listQueueDrawsInput) (*listQueueDrawsOutput, error) {
-	if _, err := a.queueState(ctx, call, in.ShowID); err != nil {
+func (a *API) listQueueDraws(ctx context.Context, _ *Call, in *listQueueDrawsInput) (*listQueueDrawsOutput, error) {
+	if _, err := a.opts.Store.QueueState(ctx, in.ShowID); err != nil {
 		return nil, err
 	}
 	rounds, err := a.opts.Store.QueueRounds(ctx, in.ShowID, in.From, in.Limit+1)
