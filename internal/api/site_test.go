@@ -58,7 +58,7 @@ func openOn(t testing.TB, db *pgtest.DB, edit ...func(*checkout.Config)) *site {
 	log := slog.New(slog.NewTextHandler(s.logged, &slog.HandlerOptions{Level: slog.LevelError}))
 	const key, secret = "sandbox-key", "sandbox-webhook-secret"
 	var err error
-	s.gateway, err = sandbox.New(sandbox.Options{Key: key, WebhookSecret: secret, Async: 50 * time.Millisecond, Slow: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	s.gateway, err = sandbox.New(sandbox.Options{Key: key, WebhookSecret: secret, Async: 500 * time.Millisecond, Slow: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
