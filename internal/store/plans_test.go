@@ -3,15 +3,18 @@ package store_test
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
 	"github.com/rowlock/rowlock/internal/pgtest"
 	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/sql/queries"
 )
 
 var org = boxoffice.DefaultOrganisationID
@@ -227,5 +230,33 @@ func publish(t *testing.T, s *store.Store, show uuid.UUID) {
 	key := fixture.Key()
 	if _, err := s.SetShowStatus(t.Context(), fixture.Staff, &key, org, show, boxoffice.SetShowStatus{Verb: boxoffice.PublishShow}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What was imported a moment ago is not in the planner's statistics.
+func TestAPlanOfALargeHallIsReadByItsSeatsNumbers(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{})
+	if _, err := s.pool.Exec(t.Context(), `analyze hall_seats; analyze plan_seats`); err != nil {
+		t.Fatal(err)
+	}
+	hall := uuid.New()
+	if _, err := s.pool.Exec(t.Context(), `
+		with hall as (insert into halls (hall_id, organisation_id, venue_id, name) select $1, organisation_id, venue_id, 'Large' from halls limit 1 returning organisation_id),
+		plan as (insert into plans (plan_id, organisation_id, hall_id, version, name, format, seat_count) select $1, organisation_id, $1, 1, 'Seats', 'rowlock', 3000 from hall),
+		category as (insert into plan_categories (plan_id, category_no, organisation_id, category_id, name) select $1, 0, organisation_id, gen_random_uuid(), 'All' from hall),
+		seats as (insert into hall_seats (hall_id, seat_no, organisation_id, seat_id, section, row_name, seat_name)
+			select $1, i, organisation_id, gen_random_uuid(), '', '', i::text from hall, generate_series(0, 2999) as i)
+		insert into plan_seats (plan_id, position, organisation_id, seat_no, label, category_no, kind)
+		select $1, i, organisation_id, i, i::text, 0, 'standard' from hall, generate_series(0, 2999) as i`, hall); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.pool.Query(t.Context(), "explain "+queries.Must("plan_seats_load"), hall, hall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if plan := strings.Join(lines, "\n"); err != nil || !strings.Contains(plan, "using hall_seats_pkey") {
+		t.Errorf("%v\n%s", err, plan)
 	}
 }

@@ -23,18 +23,20 @@ select p.plan_id, p.version, p.name, p.format, p.seat_count, p.created_at
 select category_id, name, color from plan_categories where plan_id = $1 order by category_no;
 
 -- name: plan_seats_load
--- In the document's order. $1 plan_id, $2 hall_id.
+-- In the document's order. A hall that statistics do not know yet seems to have one seat, and then any index would do for
+-- the planner, also one that reads all of the hall for each seat. "At least this number, the least first" is for the index
+-- by number alone. $1 plan_id, $2 hall_id.
 select s.seat_no, h.seat_id, h.section, h.row_name, h.seat_name, s.label, s.category_no, s.kind, s.features, s.x, s.y
   from plan_seats s
- cross join lateral (select * from hall_seats h where h.hall_id = $2 and h.seat_no = s.seat_no limit 1) h
+ cross join lateral (select * from hall_seats h where h.hall_id = $2 and h.seat_no >= s.seat_no order by h.seat_no limit 1) h
  where s.plan_id = $1
  order by s.position;
 
 -- name: plan_areas_load
--- In the document's order. $1 plan_id, $2 hall_id.
+-- As plan_seats_load. $1 plan_id, $2 hall_id.
 select a.area_no, h.area_id, h.name, a.category_no, a.capacity, a.x, a.y, a.outline
   from plan_areas a
- cross join lateral (select * from hall_areas h where h.hall_id = $2 and h.area_no = a.area_no limit 1) h
+ cross join lateral (select * from hall_areas h where h.hall_id = $2 and h.area_no >= a.area_no order by h.area_no limit 1) h
  where a.plan_id = $1
  order by a.position;
 
