@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/recent"
 )
 
@@ -136,7 +137,7 @@ func (k *answers) find(ctx context.Context, name string, keep time.Duration, mak
 	case m := <-made:
 		return m.Val.(knownAnswer), m.Err
 	case <-ctx.Done():
-		return knownAnswer{}, ctx.Err()
+		return knownAnswer{}, &boxoffice.Error{Code: boxoffice.CodeUnavailable, Detail: "The answer was not there in time.", Cause: ctx.Err()}
 	}
 }
 

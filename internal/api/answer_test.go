@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/recent"
 )
 
@@ -68,7 +69,7 @@ func TestAnAnswerIsMadeOnceForAllWhoAskTheSame(t *testing.T) {
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave() // who leaves does not spoil it for others
-		if _, err := known.find(gone, "facets", time.Minute, fresh); err != nil && !errors.Is(err, context.Canceled) {
+		if _, err := known.find(gone, "facets", time.Minute, fresh); err != nil && boxoffice.CodeOf(err) != boxoffice.CodeUnavailable {
 			t.Error(err)
 		}
 		synctest.Wait()
@@ -90,5 +91,14 @@ func TestAnAnswerIsMadeOnceForAllWhoAskTheSame(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		want("shows", "7")
+		hurried, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		if _, err := known.find(hurried, "slow", time.Minute, func(ctx context.Context) (JSON, error) {
+			<-ctx.Done() // the database hangs
+			return nil, ctx.Err()
+		}); boxoffice.CodeOf(err) != boxoffice.CodeUnavailable {
+			t.Errorf("who does not wait so long gets %v", err)
+		}
+		time.Sleep(keptTimeout)
 	})
 }
