@@ -6,7 +6,8 @@
 // cheap question, "what was logged in this show after version v?", and what
 // comes back brings the map up to date. Reads that arrive while a question is
 // out share the next one: a question that began after a read arrived knows
-// everything that was acknowledged before it. However many read a show, one
+// everything that was acknowledged before it. And the questions about all shows
+// that wait go into one statement. However many read, however many shows, one
 // connection is busy with it.
 //
 //	Read ──▶ join the next check ──▶ changes after v? ──▶ none: the same view

@@ -7,7 +7,7 @@ func (ms *Maps) Limit(shows, places int) { ms.showsMax, ms.placesMax = shows, pl
 func (ms *Maps) WatchAtMost(places int) { ms.watchedMax = places }
 
 // FollowAtMost bounds how much of the log is read at once.
-func (ms *Maps) FollowAtMost(changes int) { ms.changesMax = changes }
+func (ms *Maps) FollowAtMost(changes int) { ms.asker.most = changes }
 
 // Kept says how much is kept.
 func (ms *Maps) Kept() (shows, places int) {
@@ -24,3 +24,10 @@ func (ms *Maps) KeepFrames(frames int) { ms.framesMax = frames }
 
 // Behind is a limit on what is told to whoever comes back.
 const Behind = framesMax
+
+// Waiting is how many questions wait for their turn.
+func (ms *Maps) Waiting() int {
+	ms.asker.mu.Lock()
+	defer ms.asker.mu.Unlock()
+	return len(ms.asker.waiting)
+}

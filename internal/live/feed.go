@@ -62,10 +62,17 @@ func (n *News) settle() {
 // touched is what entries of the log are about.
 type touched struct{ seatNos, areaNos []int32 }
 
-func (t *touched) add(d *Delta) {
+// add adds what d is about. A hold that is extended has its seats in the log,
+// and no areas, since no units move. They are in holds; and a viewer who was
+// told by an instance without the database that the hold had ended has to hear
+// that it has not.
+func (t *touched) add(d *Delta, holds map[uuid.UUID][]Hold) {
 	for i := range d.Changes {
-		t.seatNos = append(t.seatNos, d.Changes[i].SeatNos...)
-		t.areaNos = append(t.areaNos, d.Changes[i].AreaNos...)
+		c := &d.Changes[i]
+		t.seatNos, t.areaNos = append(t.seatNos, c.SeatNos...), append(t.areaNos, c.AreaNos...)
+		for _, h := range holds[c.ReservationID] {
+			t.areaNos = append(t.areaNos, h.AreaNo)
+		}
 	}
 }
 
@@ -389,14 +396,12 @@ func (f *feed) catchUp(ms *Maps, r *resume, after int64) {
 		n.Areas = append(n.Areas, i)
 	}
 	if after < r.view.Version {
-		ctx, cancel := context.WithTimeout(context.Background(), checkMax)
-		defer cancel()
-		d, err := ms.loader.ReadSeatMapChanges(ctx, f.show.id, after, ms.changesMax)
-		if err != nil || len(d.Changes) >= ms.changesMax || !d.continues(after) {
+		d, err := ms.asker.ask(f.show.id, after)
+		if err != nil || len(d.Changes) >= ms.asker.most || !d.continues(after) {
 			n.Reset, n.Snapshot = true, true
 		} else {
 			var logged touched
-			logged.add(d)
+			logged.add(d, nil) // of areas they are all told
 			seats, _ := logged.positions(r.view)
 			n.Seats = append(n.Seats, seats...)
 		}

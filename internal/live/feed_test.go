@@ -330,10 +330,11 @@ func TestViewersSeeEachLoggedChangeOnceAndInOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := read(t, live.New(s, nil), show.ID)
-			log, err := s.ReadSeatMapChanges(t.Context(), show.ID, 0, 1_000_000)
+			logs, err := s.ReadSeatMapChanges(t.Context(), []live.Question{{ShowID: show.ID}}, 1_000_000)
 			if err != nil {
 				t.Fatal(err)
 			}
+			log := logs[0]
 			followed, resets := 0, 0
 			for _, w := range watchers {
 				w.until("the last version", func() bool { return w.version == last.Version })
@@ -783,6 +784,54 @@ func (s *signs) Hear(b []byte) bool {
 	return true
 }
 
+// forsaken loses the database while away is set.
+type forsaken struct {
+	*store.Store
+	away atomic.Bool
+}
+
+func (f *forsaken) ReadSeatMapChanges(ctx context.Context, questions []live.Question, most int) ([]*live.Delta, error) {
+	if f.away.Load() {
+		return nil, boxoffice.Refuse(boxoffice.CodeUnavailable, "away")
+	}
+	return f.Store.ReadSeatMapChanges(ctx, questions, most)
+}
+
+func TestAHoldThatWasExtendedElsewhereHasNotEndedForWhoWasToldSo(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	show := fixture.Show(t, s, fixture.Options{Seats: 4, Floor: 9})
+	hold := place(t, s, store.PlaceRequest{ShowID: show.ID, TTLSeconds: 1,
+		Seats: []store.SeatRef{{ID: show.Seats[0].ID}}, Areas: []store.AreaRef{{ID: show.Areas[0].ID, Quantity: 2}}})
+	cutOff := &forsaken{Store: s}
+	there, here := live.New(cutOff, encode), watched(t, s)
+	w, other := newWatcher(t, show.ID), newWatcher(t, show.ID)
+	w.enter(there)
+	other.enter(here)
+	defer other.leave()
+	w.all()
+	other.all()
+
+	cutOff.away.Store(true)
+	extended, _, err := s.ExtendReservation(t.Context(), fixture.Staff, new(fixture.Key()), hold.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.until("it is extended", func() bool { return other.version == extended.ShowVersion })
+	area := show.Areas[0].ID.String()
+	w.until("the hold seems to be over", func() bool { return w.areas[area] == 9 && w.seats[0] == 'a' })
+	w.leave()
+	if w.version != hold.ShowVersion {
+		t.Fatalf("at version %d, the hold was made in %d", w.version, hold.ShowVersion)
+	}
+	w.enter(here)
+	defer w.leave()
+	w.until("it is extended", func() bool { return w.version == extended.ShowVersion })
+	if w.areas[area] != 7 || w.seats[0] != 'h' {
+		t.Errorf("%d units are free, and seat %c", w.areas[area], w.seats[0])
+	}
+}
+
 // slowly is a database that keeps questions waiting, and counts them.
 type slowly struct {
 	*store.Store
@@ -799,9 +848,9 @@ func (l *slowly) ReadSeatMap(ctx context.Context, show uuid.UUID) (*live.Map, er
 	return l.Store.ReadSeatMap(ctx, show)
 }
 
-func (l *slowly) ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after int64, most int) (*live.Delta, error) {
-	l.follows.Add(1)
-	return l.Store.ReadSeatMapChanges(ctx, show, after, most)
+func (l *slowly) ReadSeatMapChanges(ctx context.Context, questions []live.Question, most int) ([]*live.Delta, error) {
+	l.follows.Add(int64(len(questions)))
+	return l.Store.ReadSeatMapChanges(ctx, questions, most)
 }
 
 func (l *slowly) ReadShowVersions(ctx context.Context, shows []uuid.UUID) (map[uuid.UUID]int64, time.Time, error) {

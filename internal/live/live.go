@@ -33,9 +33,10 @@ const (
 type Loader interface {
 	// ReadSeatMap reads a whole map.
 	ReadSeatMap(ctx context.Context, show uuid.UUID) (*Map, error)
-	// ReadSeatMapChanges reads what was logged after a version, the first so
-	// many entries.
-	ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after int64, most int) (*Delta, error)
+	// ReadSeatMapChanges reads what was logged in shows after versions, the first
+	// so many entries of each, by one statement. The answers are in step with the
+	// questions; nil: there is no such show.
+	ReadSeatMapChanges(ctx context.Context, questions []Question, most int) ([]*Delta, error)
 	// ReadShowVersions reads the versions of shows, by one statement, and what
 	// time it is. Shows that do not exist are missing.
 	ReadShowVersions(ctx context.Context, shows []uuid.UUID) (versions map[uuid.UUID]int64, now time.Time, err error)
@@ -50,6 +51,7 @@ type Loader interface {
 // by themselves, while [Maps.Run] works.
 type Maps struct {
 	loader Loader
+	asker  asker
 	encode func(*News) []byte
 
 	mu      sync.Mutex
@@ -63,17 +65,17 @@ type Maps struct {
 	sending chan struct{} // has an element for each goroutine that sends to viewers
 	roused  atomic.Bool   // nobody rests any more
 
-	showsMax, placesMax, watchedMax, changesMax, framesMax int
+	showsMax, placesMax, watchedMax, framesMax int
 }
 
 // New makes an empty set of maps. encode writes what viewers are told, once
 // for all of them; nil: nobody watches.
 func New(loader Loader, encode func(*News) []byte) *Maps {
 	return &Maps{
-		loader: loader, encode: encode,
+		loader: loader, asker: asker{loader: loader, most: changesMax}, encode: encode,
 		shows: map[uuid.UUID]*show{}, recent: list.New(), feeds: map[uuid.UUID]*feed{},
 		stirred: make(chan struct{}, 1), sending: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		showsMax: showsMax, placesMax: placesMax, watchedMax: watchedMax, changesMax: changesMax, framesMax: framesMax,
+		showsMax: showsMax, placesMax: placesMax, watchedMax: watchedMax, framesMax: framesMax,
 	}
 }
 
@@ -257,7 +259,7 @@ func (s *show) refresh(ms *Maps) error {
 			return err
 		}
 		// As many as asked for: there may be more, even of the last version.
-		if time.Since(s.read) < trustMax && len(d.Changes) < ms.changesMax && s.m.Follow(d) {
+		if time.Since(s.read) < trustMax && len(d.Changes) < ms.asker.most && s.m.Follow(d) {
 			s.checked = time.Now()
 			return nil
 		}
@@ -284,11 +286,9 @@ func (s *show) refresh(ms *Maps) error {
 // ask reads what was logged after the map's version, and notes for the viewers
 // what it is about.
 func (s *show) ask(ms *Maps) (*Delta, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), checkMax)
-	defer cancel()
-	d, err := ms.loader.ReadSeatMapChanges(ctx, s.id, s.m.Version, ms.changesMax)
+	d, err := ms.asker.ask(s.id, s.m.Version)
 	if err == nil && s.feed.Load() != nil {
-		s.logged.add(d)
+		s.logged.add(d, s.m.Holds)
 	}
 	return d, err
 }

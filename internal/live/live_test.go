@@ -209,10 +209,11 @@ func TestFollowingTheLogEqualsReadingEverything(t *testing.T) {
 		if p.rand.IntN(4) == 0 {
 			continue // several commands at a time
 		}
-		d, err := s.ReadSeatMapChanges(t.Context(), show.ID, followed.Version, 1000)
+		deltas, err := s.ReadSeatMapChanges(t.Context(), []live.Question{{ShowID: show.ID, After: followed.Version}}, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
+		d := deltas[0]
 		whole, err := s.ReadSeatMap(t.Context(), show.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -304,6 +305,65 @@ func TestReadersSeeWhatWasAcknowledgedOnTwoInstances(t *testing.T) {
 		if v.ETag() != want.ETag() || v.Statuses != want.Statuses || !reflect.DeepEqual(v.Areas, want.Areas) || v.Total != want.Total {
 			t.Errorf("instance %d: %s %+v\n%s\n%s %+v\n%s", i, v.ETag(), v.Areas, v.Statuses, want.ETag(), want.Areas, want.Statuses)
 		}
+	}
+}
+
+// gate keeps statements that ask until it is opened, and notes how many
+// questions were in each.
+type gate struct {
+	live.Loader
+	open chan struct{}
+	mu   sync.Mutex
+	sent []int
+}
+
+func (g *gate) ReadSeatMapChanges(ctx context.Context, questions []live.Question, most int) ([]*live.Delta, error) {
+	g.mu.Lock()
+	g.sent = append(g.sent, len(questions))
+	g.mu.Unlock()
+	<-g.open
+	return g.Loader.ReadSeatMapChanges(context.WithoutCancel(ctx), questions, most) // however long that took
+}
+
+func TestWhoReadsOtherShowsSharesAStatement(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	g := &gate{Loader: s, open: make(chan struct{})}
+	maps := live.New(g, nil)
+	const shows = 10
+	made := make([]fixture.Made, shows)
+	for i := range made {
+		made[i] = fixture.Show(t, s, fixture.Options{Seats: 4})
+		read(t, maps, made[i].ID) // as a whole
+	}
+	last := place(t, s, store.PlaceRequest{ShowID: made[shows-1].ID, Seats: []store.SeatRef{{ID: made[shows-1].Seats[1].ID}}})
+
+	var readers sync.WaitGroup
+	views := make([]*live.View, shows)
+	var out int
+	for i := range made {
+		readers.Go(func() { views[i], _ = maps.Read(t.Context(), made[i].ID) })
+		for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(time.Millisecond) {
+			g.mu.Lock()
+			out = len(g.sent)
+			g.mu.Unlock()
+			if out+maps.Waiting() == i+1 {
+				break
+			}
+		}
+	}
+	close(g.open)
+	readers.Wait()
+	if len(g.sent) != out+1 || g.sent[out] != shows-out || out != 1 {
+		t.Errorf("statements of %d questions, %d of them before the others waited", g.sent, out)
+	}
+	for i, v := range views {
+		if v == nil || v.Terms.ShowID != made[i].ID {
+			t.Errorf("reader %d got %+v", i, v)
+		}
+	}
+	if v := views[shows-1]; v.Version != last.ShowVersion || v.Statuses != "ahaa" {
+		t.Errorf("%+v", v)
 	}
 }
 

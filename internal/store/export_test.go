@@ -17,6 +17,9 @@ func (s *Store) Do(ctx context.Context, show uuid.UUID, cmd boxoffice.Command) (
 	return s.do(ctx, show, &laneCommand{Command: cmd})
 }
 
+// Replan says how old a lane's plans may be.
+func (s *Store) Replan(age time.Duration) { s.replan = age }
+
 // PerRequest works commands one transaction each, with the lanes' own
 // statements, locks and round trips, and without lanes: what the benchmarks
 // compare with. Requests share n connections and wait for the show's lock.

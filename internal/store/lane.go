@@ -119,6 +119,7 @@ type laneWorker struct {
 	s       *Store
 	waiting bool
 	conn    *pgx.Conn // nil: not connected
+	planned time.Time // when its statements were planned for the tables as they were
 }
 
 func (s *Store) openLane(waiting bool) lanes.Worker[*laneCommand, boxoffice.Outcome] {
@@ -453,6 +454,10 @@ func (t *laneTx) lock(ctx context.Context, wait bool) error {
 	}
 	b := &pgx.Batch{}
 	b.Queue(sqlLanesBegin)
+	if now := time.Now(); now.Sub(t.w.planned) > t.w.s.replan {
+		b.Queue(sqlServiceReplan)
+		t.w.planned = now
+	}
 	if wait {
 		left := queueMax
 		if t.w.waiting {

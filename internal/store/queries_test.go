@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rowlock/rowlock/internal/fixture"
 	"github.com/rowlock/rowlock/internal/pgtest"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/sql/queries"
@@ -29,14 +32,30 @@ func TestEveryStatement(t *testing.T) {
 }
 
 // The lane plans each statement once and keeps the plan, maybe from the time
-// when its tables were empty. So the plans are looked at on empty, analysed
-// tables, where the planner is most tempted to read from end to end.
+// when its tables were empty. So the plans are looked at on empty tables, with
+// statistics, when the planner is most tempted to read from end to end, and
+// without, when every index that begins with what is known seems as good as
+// another. (With statistics that say "empty", even one that does not. For that
+// plans are made anew: see TestPlansOfEmptyTablesAreForgotten.)
 func TestLaneStatementsKeepToTheirIndexes(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
-	if _, err := db.Pool("").Exec(t.Context(), "vacuum analyze"); err != nil {
-		t.Fatal(err)
-	}
+	t.Run("AnalysedWhenEmpty", func(t *testing.T) {
+		t.Parallel()
+		db := pgtest.New(t)
+		if _, err := db.Pool("").Exec(t.Context(), "vacuum analyze"); err != nil {
+			t.Fatal(err)
+		}
+		explainLane(t, db, func(planNode) string { return "" })
+	})
+	t.Run("NeverAnalysed", func(t *testing.T) {
+		t.Parallel()
+		db := pgtest.New(t)
+		explainLane(t, db, readIndexes(t, db).better)
+	})
+}
+
+func explainLane(t *testing.T, db *pgtest.DB, better func(planNode) string) {
+	t.Helper()
 	c, err := pgx.ParseConfig(db.URL(store.RoleLane))
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +105,9 @@ func TestLaneStatementsKeepToTheirIndexes(t *testing.T) {
 			if scan && (n.Type == "Seq Scan" || n.IndexCond == "") {
 				t.Errorf("%s reads %s from end to end (%s)", name, n.Relation, n.Type)
 			}
+			if other := better(n); other != "" && name != "queue_entries_close" { // planned each time, see queue_plans
+				t.Errorf("%s looks in %s for %s and then through all of it for %s, not in %s", name, n.Index, n.IndexCond, n.Filter, other)
+			}
 			if n.Type == "Hash Join" || n.Type == "Merge Join" {
 				t.Errorf("%s has a %s", name, n.Type)
 			}
@@ -93,10 +115,111 @@ func TestLaneStatementsKeepToTheirIndexes(t *testing.T) {
 	}
 }
 
+// indexes are the columns of each index of each table.
+type indexes map[string]map[string][]string
+
+func readIndexes(t *testing.T, db *pgtest.DB) indexes {
+	t.Helper()
+	rows, err := db.Pool("").Query(t.Context(), `
+		select i.indrelid::regclass::text, i.indexrelid::regclass::text, array_agg(a.attname::text order by a.attnum)
+		  from pg_index i join pg_attribute a on a.attrelid = i.indexrelid
+		 where i.indrelid::regclass::text !~ '[.]' group by 1, 2`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := indexes{}
+	var table, index string
+	var columns []string
+	if _, err := pgx.ForEachRow(rows, []any{&table, &index, &columns}, func() error {
+		if all[table] == nil {
+			all[table] = map[string][]string{}
+		}
+		all[table][index] = slices.Clone(columns)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// better names an index that fits a scan better than the one it uses: when it
+// uses nothing of that but the show, and goes through all of the show for what
+// another index has next. A show has few areas.
+func (all indexes) better(n planNode) string {
+	columns := all[n.Relation][n.Index]
+	if len(columns) == 0 || n.Relation == "show_areas" {
+		return ""
+	}
+	if !mentions(n.IndexCond, columns[0]) {
+		return "one that begins with what is known"
+	}
+	if columns[0] != "show_id" || len(columns) > 1 && mentions(n.IndexCond, columns[1]) {
+		return ""
+	}
+	for name, other := range all[n.Relation] {
+		if len(other) > 1 && other[0] == "show_id" && other[1] != "status" && mentions(n.Filter, other[1]) {
+			return name
+		}
+	}
+	return ""
+}
+
+// mentions reports whether a condition compares a column with something.
+func mentions(condition, column string) bool {
+	return regexp.MustCompile(`[( ]` + column + `\)? [=<>]`).MatchString(condition)
+}
+
+// The plan of a look-up is made for an empty table, and kept; then the table
+// fills up within seconds, before Postgres looks at it again.
+func TestPlansOfEmptyTablesAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{Seats: 20})
+	s.Replan(0)
+	holdAndRelease := func(seat int) {
+		t.Helper()
+		r, err := s.place(t.Context(), "guest:ada", 0, seat)
+		if err == nil {
+			_, _, err = s.ReleaseReservation(t.Context(), fixture.Staff, new(fixture.Key()), r.ID)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	holdAndRelease(0)
+	if _, err := s.pool.Exec(t.Context(), "vacuum analyze"); err != nil {
+		t.Fatal(err)
+	}
+	holdAndRelease(0)
+	const old = 50_000
+	if _, err := s.pool.Exec(t.Context(), `
+		insert into reservations (show_id, reservation_id, organisation_id, customer_id, status, created_at, expires_at, hold_seconds, closed_at, close_reason, staff,
+		       currency, total_minor, places, seat_nos, seat_types, seat_prices, area_nos, area_types, area_requested, area_quantities, area_prices)
+		select r.show_id, gen_random_uuid(), r.organisation_id, r.customer_id, r.status, r.created_at, r.expires_at, r.hold_seconds, r.closed_at, r.close_reason, r.staff,
+		       r.currency, r.total_minor, r.places, r.seat_nos, r.seat_types, r.seat_prices, r.area_nos, r.area_types, r.area_requested, r.area_quantities, r.area_prices
+		  from reservations r, generate_series(1, $1)`, old); err != nil {
+		t.Fatal(err)
+	}
+	before := s.count(t, `select pg_stat_get_tuples_returned(indexrelid)::int from pg_index where indexrelid = 'reservations_by_customer'::regclass`)
+	for seat := range 20 {
+		holdAndRelease(seat)
+	}
+	// What a session has read is counted when it has been idle for a while, or works on after a second.
+	var read int
+	for began := time.Now(); time.Since(began) < 3*time.Second; time.Sleep(500 * time.Millisecond) {
+		holdAndRelease(1)
+		read = s.count(t, `select pg_stat_get_tuples_returned(indexrelid)::int from pg_index where indexrelid = 'reservations_by_customer'::regclass`) - before
+	}
+	if read >= old {
+		t.Errorf("%d entries of an index by something else were read to find a few reservations", read)
+	}
+}
+
 type planNode struct {
 	Type      string     `json:"Node Type"`
 	Relation  string     `json:"Relation Name"`
+	Index     string     `json:"Index Name"`
 	IndexCond string     `json:"Index Cond"`
+	Filter    string     `json:"Filter"`
 	Plans     []planNode `json:"Plans"`
 }
 

@@ -93,8 +93,8 @@ func (s *Store) readSeatMapNearby(ctx context.Context, show uuid.UUID) *live.Map
 	if err != nil {
 		return nil // it may be a show that the replica does not have yet
 	}
-	d, err := s.ReadSeatMapChanges(ctx, show, m.Version, replicaFollow)
-	if err != nil || len(d.Changes) >= replicaFollow || !m.Follow(d) {
+	d, err := s.ReadSeatMapChanges(ctx, []live.Question{{ShowID: show, After: m.Version}}, replicaFollow)
+	if err != nil || d[0] == nil || len(d[0].Changes) >= replicaFollow || !m.Follow(d[0]) {
 		return nil
 	}
 	return m

@@ -144,23 +144,34 @@ func placeSeats(m *live.Map, nos []int32, states string, until []time.Time) erro
 	return nil
 }
 
-// ReadSeatMapChanges reads what was logged in a show after a version, at most
-// so many entries, with the show's head: in one statement.
-func (s *Store) ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after int64, most int) (*live.Delta, error) {
-	rows, err := s.pool.Query(ctx, sqlSeatmapChanges, show, after, most)
+// ReadSeatMapChanges reads what was logged in shows after versions, at most so
+// many entries each, with the shows' heads: in one statement. The answers are
+// in step with the questions; nil: there is no such show.
+func (s *Store) ReadSeatMapChanges(ctx context.Context, questions []live.Question, most int) ([]*live.Delta, error) {
+	shows, after := make([]uuid.UUID, len(questions)), make([]int64, len(questions))
+	for i, q := range questions {
+		shows[i], after[i] = q.ShowID, q.After
+	}
+	rows, err := s.pool.Query(ctx, sqlSeatmapChanges, shows, after, most)
 	if err != nil {
 		return nil, coded(err)
 	}
-	d := &live.Delta{}
-	found := false
+	deltas := make([]*live.Delta, len(questions))
+	var n int
+	var head live.Head
 	var version *int64
 	var typ, states *string
 	var reservation *uuid.UUID
 	var expires *time.Time
 	var seatNos, areaNos, areaUnits, areaBooked []int32
-	_, err = pgx.ForEachRow(rows, []any{&d.Version, &d.Definition, &d.ChangedAt, &d.Now,
+	_, err = pgx.ForEachRow(rows, []any{&n, &head.Version, &head.Definition, &head.ChangedAt, &head.Now,
 		&version, &typ, &reservation, &expires, &seatNos, &states, &areaNos, &areaUnits, &areaBooked}, func() error {
-		found = true
+		d := deltas[n-1]
+		if d == nil {
+			d = &live.Delta{}
+			deltas[n-1] = d
+		}
+		d.Head = head
 		if version != nil {
 			d.Changes = append(d.Changes, live.Change{
 				Version: *version, Type: boxoffice.ChangeType(*typ), ReservationID: orZero(reservation), ExpiresAt: orZero(expires),
@@ -170,11 +181,8 @@ func (s *Store) ReadSeatMapChanges(ctx context.Context, show uuid.UUID, after in
 		seatNos, areaNos, areaUnits, areaBooked = nil, nil, nil, nil // or the next scan would write into this entry's
 		return nil
 	})
-	if err == nil && !found {
-		err = boxoffice.Refuse(boxoffice.CodeNotFound, "There is no such show.")
-	}
 	if err != nil {
 		return nil, coded(err)
 	}
-	return d, nil
+	return deltas, nil
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
+	"github.com/rowlock/rowlock/internal/live"
 	"github.com/rowlock/rowlock/internal/pgtest"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/sql/queries"
@@ -32,7 +34,7 @@ func TestReadingPlacesScansNoTable(t *testing.T) {
 	org := boxoffice.DefaultOrganisationID
 	for name, args := range map[string]string{
 		"seatmap_read":       fmt.Sprintf("'%s'", show.ID),
-		"seatmap_changes":    fmt.Sprintf("'%s', 1, 2000", show.ID),
+		"seatmap_changes":    fmt.Sprintf("array['%s']::uuid[], '{1}', 2000", show.ID),
 		"seatmap_owners":     fmt.Sprintf("'%s'", show.ID),
 		"changes_of_show":    fmt.Sprintf("'%s', '%s', 1, 0, null, null, null, null, null, null, 50", org, show.ID),
 		"changes_of_booking": fmt.Sprintf("'%s', '%s', 1, 0, null, null, '%s', null, null, null, 50", org, show.ID, show.ID),
@@ -59,6 +61,41 @@ func TestReadingPlacesScansNoTable(t *testing.T) {
 		}
 		if strings.Contains(plan.String(), "Seq Scan") {
 			t.Errorf("%s:\n%s", name, plan.String())
+		}
+	}
+}
+
+func TestQuestionsAboutManyShowsAreAnsweredEachForItself(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	quiet, busy := fixture.Show(t, s, fixture.Options{Seats: 4}), fixture.Show(t, s, fixture.Options{Seats: 4})
+	var last int64
+	for i := range 3 {
+		r, _, err := s.PlaceReservation(t.Context(), fixture.Staff, new(fixture.Key()), store.PlaceRequest{
+			ShowID: busy.ID, CustomerID: "guest:reader", Seats: []store.SeatRef{{ID: busy.Seats[i].ID}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = r.ShowVersion
+	}
+	deltas, err := s.ReadSeatMapChanges(t.Context(), []live.Question{
+		{ShowID: busy.ID, After: last - 1}, {ShowID: uuid.New()}, {ShowID: quiet.ID, After: 1}, {ShowID: busy.ID, After: last - 3}, {ShowID: busy.ID, After: last}}, 2)
+	if err != nil || len(deltas) != 5 || deltas[1] != nil {
+		t.Fatalf("%+v, %v", deltas, err)
+	}
+	for i, want := range map[int][]int64{0: {last}, 2: nil, 3: {last - 2, last - 1}, 4: nil} {
+		var got []int64
+		for _, c := range deltas[i].Changes {
+			got = append(got, c.Version)
+			if !slices.Equal(c.SeatNos, []int32{busy.Seats[c.Version-last+2].No}) || c.SeatStates != "h" {
+				t.Errorf("question %d: %+v", i, c)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("question %d: changes of versions %d, want %d", i, got, want)
+		}
+		if i != 2 && deltas[i].Version != last {
+			t.Errorf("question %d: version %d, want %d", i, deltas[i].Version, last)
 		}
 	}
 }

@@ -88,7 +88,8 @@ type Store struct {
 	news     news
 	joins    *lanes.Set[*joining, joined]
 	arrivals arrivals
-	seen     sync.Map // placesSeen by show
+	replan   time.Duration // how old a lane's plans may be
+	seen     sync.Map      // placesSeen by show
 	log      *slog.Logger
 }
 
@@ -109,7 +110,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), news: newNews(), showIDs: recent.New[uuid.UUID, uuid.UUID](showsMax)}
+	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), news: newNews(), showIDs: recent.New[uuid.UUID, uuid.UUID](showsMax), replan: replanEvery}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("database: %w", err)
@@ -128,6 +129,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// replanEvery is how old the plan of a statement may be. Postgres itself plans
+// it anew only with new statistics, and those of a table that was empty a moment
+// ago come after a minute, when a hundred thousand rows may be in it.
+const replanEvery = 5 * time.Second
+
 func openPool(ctx context.Context, url string, most int32) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -135,9 +141,20 @@ func openPool(ctx context.Context, url string, most int32) (*pgxpool.Pool, error
 	}
 	c.MaxConns = most
 	c.ConnConfig.RuntimeParams["application_name"] = "rowlock requests"
+	const planned = "planned" // when the connection's statements were planned for the tables as they were
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		conn.PgConn().CustomData()[planned] = time.Now()
 		quickColumns(conn)
 		return nil
+	}
+	c.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		data := conn.PgConn().CustomData()
+		if time.Since(data[planned].(time.Time)) < replanEvery {
+			return true, nil
+		}
+		data[planned] = time.Now()
+		_, err := conn.Exec(ctx, sqlServiceReplan)
+		return err == nil, nil // or another connection is taken
 	}
 	return pgxpool.NewWithConfig(ctx, c)
 }

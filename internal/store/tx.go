@@ -33,6 +33,7 @@ func (s *Store) tx(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) 
 
 var (
 	sqlServiceReady          = queries.Must("service_ready")
+	sqlServiceReplan         = queries.Must("service_replan")
 	sqlServiceOldestSnapshot = queries.Must("service_oldest_snapshot")
 	sqlServiceSnapshot       = queries.Must("service_snapshot")
 	sqlIdempotencyLoad       = queries.Must("idempotency_load")

@@ -8,6 +8,10 @@
 -- lateral subquery with a limit (or offset 0), which cannot be turned around,
 -- and every update is an insert ... on conflict do update, which has no join
 -- to plan. A test explains them all on empty tables.
+--
+-- Where two indexes of a table begin with the show, one seems as good as the
+-- other while there are no statistics: so there is only one, the others begin
+-- with what is rarer, or the look-up asks for the order of the index it means.
 
 -- name: lanes_try_shows
 -- Tries each show's lock, in the order given (sorted by the caller). $1 show_id[].

@@ -106,18 +106,19 @@ select h.version, h.definition, h.changed_at, greatest(clock_timestamp(), h.chan
  where h.show_id = $1;
 
 -- name: seatmap_changes
--- The head of a show, the clock, and what was logged after a version: from one snapshot. One row without a change
--- when nothing was. $1 show_id, $2 the version, $3 how many changes at most.
-select h.version, h.definition, h.changed_at, greatest(clock_timestamp(), h.changed_at),
+-- For each of many questions the head of its show, the clock, and what was logged after a version: from one snapshot. One
+-- row without a change when nothing was; none when there is no such show. $1 show_id[], $2 the versions, $3 how many changes
+-- at most for each.
+select w.n, h.version, h.definition, h.changed_at, greatest(clock_timestamp(), h.changed_at),
        c.version, c.type, c.reservation_id, c.expires_at, c.seat_nos, c.seat_states, c.area_nos, c.area_units, c.area_booked
-  from show_heads h
+  from unnest($1::uuid[], $2::bigint[]) with ordinality as w(show_id, after, n)
+ cross join lateral (select * from show_heads h where h.show_id = w.show_id limit 1) h
   left join lateral (
     select * from changes c
-     where c.show_id = h.show_id and c.version > $2
+     where c.show_id = w.show_id and c.version > w.after
      order by c.version, c.n
      limit $3) c on true
- where h.show_id = $1
- order by c.version, c.n;
+ order by w.n, c.version, c.n;
 
 -- name: seatmap_owners
 -- Whose the places of a show are: the seats that somebody holds or has bought, or that are blocked. $1 show_id.

@@ -31,3 +31,7 @@ listen rowlock_shows;
 -- For how many seconds a replica has had nothing new; 0 on a primary.
 select case when pg_is_in_recovery() then coalesce(extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()), 'infinity')
             else 0 end::float8;
+
+-- name: service_replan
+-- Has the session's statements planned anew, for the tables as they are now.
+discard plans;

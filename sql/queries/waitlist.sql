@@ -26,20 +26,22 @@ select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id
     order by s.seat_no limit $4::int for update skip locked) s;
 
 -- name: waitlist_next
--- Who comes next: the earliest of some sorts of parties, without those who may not have so many places more. $1 show_id,
--- $2 party_size[], $3 categories as array literals, $4 how many of each sort, $5 how many places a customer may have, 0 for
--- any number, $6 now.
+-- Who comes next: the earliest of some sorts of parties, without those who may not have so many places more. Between a sort
+-- and itself, in the order of sorts, is for the index by sorts alone; another would be read from the show's first entry on.
+-- $1 show_id, $2 party_size[], $3 categories as array literals, $4 how many of each sort, $5 how many places a customer may
+-- have, 0 for any number, $6 now.
 select e.show_id, e.entry_id, e.customer_id, e.entry_no, e.party_size, e.categories, e.status, e.joined_at, e.offered_at,
        e.reservation_id, e.closed_at
   from unnest($2::int[], $3::text[], $4::int[]) as w(party_size, categories, most)
  cross join lateral (
    select * from waitlist_entries e
-    where e.show_id = $1 and e.status = 'waiting' and e.party_size = w.party_size and e.categories = w.categories::text[]
+    where e.show_id = $1 and e.status = 'waiting'
+      and (e.party_size, e.categories) between (w.party_size, w.categories::text[]) and (w.party_size, w.categories::text[])
       and ($5::int = 0 or e.party_size + (
            select coalesce(sum(r.places - r.cancelled_places), 0) from reservations r
             where r.customer_id = e.customer_id and r.show_id = $1
               and (r.status = 'consumed' or (r.status = 'active' and r.expires_at > $6::timestamptz))) <= $5::int)
-    order by e.entry_no
+    order by e.party_size, e.categories, e.entry_no
     limit w.most) e;
 
 -- name: waitlist_named
