@@ -801,16 +801,16 @@ func TestAHoldThatWasExtendedElsewhereHasNotEndedForWhoWasToldSo(t *testing.T) {
 	t.Parallel()
 	s := fixture.Open(t)
 	show := fixture.Show(t, s, fixture.Options{Seats: 4, Floor: 9})
-	hold := place(t, s, store.PlaceRequest{ShowID: show.ID, TTLSeconds: 1,
-		Seats: []store.SeatRef{{ID: show.Seats[0].ID}}, Areas: []store.AreaRef{{ID: show.Areas[0].ID, Quantity: 2}}})
 	cutOff := &forsaken{Store: s}
 	there, here := live.New(cutOff, encode), watched(t, s)
 	w, other := newWatcher(t, show.ID), newWatcher(t, show.ID)
-	w.enter(there)
 	other.enter(here)
 	defer other.leave()
+	hold := place(t, s, store.PlaceRequest{ShowID: show.ID, TTLSeconds: 1,
+		Seats: []store.SeatRef{{ID: show.Seats[0].ID}}, Areas: []store.AreaRef{{ID: show.Areas[0].ID, Quantity: 2}}})
+	other.until("it is held", func() bool { return other.version == hold.ShowVersion })
+	w.enter(there)
 	w.all()
-	other.all()
 
 	cutOff.away.Store(true)
 	extended, _, err := s.ExtendReservation(t.Context(), fixture.Staff, new(fixture.Key()), hold.ID)
