@@ -47,19 +47,20 @@ type options struct {
 type group struct {
 	name  string
 	kinds []cluster.Kind
+	needs string // what a house must have for them
 }
 
 var groups = []group{
-	{"kill", []cluster.Kind{cluster.InstanceKilled, cluster.WorkerKilled}},
-	{"postgres", []cluster.Kind{cluster.PostgresKilled}},
-	{"promote", []cluster.Kind{cluster.Promoted, cluster.StandbyHung, cluster.HungPromoted}},
-	{"freeze", []cluster.Kind{cluster.InstanceFrozen}},
-	{"clock", []cluster.Kind{cluster.ClockWrong}},
-	{"step", []cluster.Kind{cluster.ClockStepped}},
-	{"cut", []cluster.Kind{cluster.Cut, cluster.CutBefore, cluster.CutAfter, cluster.Silenced}},
-	{"slow", []cluster.Kind{cluster.Slowed}},
-	{"jobs", []cluster.Kind{cluster.JobsPaused, cluster.JobsTwice}},
-	{"gateway", []cluster.Kind{cluster.GatewayUnsure, cluster.WebhooksHeld, cluster.WebhooksMixed}},
+	{"kill", []cluster.Kind{cluster.InstanceKilled, cluster.WorkerKilled}, ""},
+	{"postgres", []cluster.Kind{cluster.PostgresKilled}, ""},
+	{"promote", []cluster.Kind{cluster.Promoted, cluster.StandbyHung, cluster.HungPromoted}, "a standby"},
+	{"freeze", []cluster.Kind{cluster.InstanceFrozen}, ""},
+	{"clock", []cluster.Kind{cluster.ClockWrong}, ""},
+	{"step", []cluster.Kind{cluster.ClockStepped}, "libfaketime steps the database's clock; Debian, Ubuntu: apt install faketime"},
+	{"cut", []cluster.Kind{cluster.Cut, cluster.CutBefore, cluster.CutAfter, cluster.Silenced}, "a proxy before the database"},
+	{"slow", []cluster.Kind{cluster.Slowed}, "a proxy before the database"},
+	{"jobs", []cluster.Kind{cluster.JobsPaused, cluster.JobsTwice}, ""},
+	{"gateway", []cluster.Kind{cluster.GatewayUnsure, cluster.WebhooksHeld, cluster.WebhooksMixed}, ""},
 }
 
 // planted are the bugs that can be built into the product, and the faults by
@@ -69,6 +70,14 @@ var planted = map[string][]string{
 	"early-answer":  {"kill", "cut"},
 	"process-clock": {"clock"},
 }
+
+// What a run has of its own accord.
+const (
+	buyersOwn   = 10
+	troublesOwn = 2
+	roundOwn    = time.Minute
+	calmOwn     = 2500 * time.Millisecond
+)
 
 // The lengths that a run may have.
 const (
@@ -85,11 +94,11 @@ func main() {
 	flag.StringVar(&o.planted, "planted", "", "build this bug in, and succeed only if it is found: skip-lock, early-answer or process-clock")
 	flag.StringVar(&o.dir, "dir", "", "folder, which must be empty, for database, history and findings; empty: one that goes if nothing is found")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder in any case")
-	flag.IntVar(&o.buyers, "buyers", 10, "people who buy at the same time")
-	flag.IntVar(&o.troubles, "troubles", 2, "faults at the same time")
-	flag.DurationVar(&o.each, "round", time.Minute, "length of a round, after which everything is proved")
+	flag.IntVar(&o.buyers, "buyers", buyersOwn, "people who buy at the same time")
+	flag.IntVar(&o.troubles, "troubles", troublesOwn, "faults at the same time")
+	flag.DurationVar(&o.each, "round", roundOwn, "length of a round, after which everything is proved")
 	flag.BoolVar(&o.desk, "desk", true, "let the gateway's own people give money back as well")
-	flag.DurationVar(&o.calm, "calm", 2500*time.Millisecond, "longest time between two faults")
+	flag.DurationVar(&o.calm, "calm", calmOwn, "longest time between two faults")
 	listed := flag.Bool("list", false, "say which faults there are")
 	flag.Parse()
 	if *listed {
@@ -181,22 +190,24 @@ func (t *run) clockRight() bool { return !slices.Contains(t.kinds, cluster.Clock
 
 // schedule is the kinds of faults in an order, for one of those who make
 // trouble. Kills and fail-overs come twice as often. Only the first freezes
-// instances, in every other round: with all of them frozen nothing happens, and
-// it lasts.
-func (t *run) schedule(plan *rand.Rand, first bool) (kinds []cluster.Kind) {
-	freezes := plan.IntN(2) == 0
+// instances, at the start of every other round: with all of them frozen nothing
+// happens, and it lasts.
+func (t *run) schedule(plan *rand.Rand, round int, first bool) (kinds []cluster.Kind) {
+	freezes := false
 	for _, k := range t.kinds {
 		switch k {
 		case cluster.InstanceFrozen:
-			if !first || !freezes && len(t.kinds) > 1 {
-				continue
-			}
+			freezes = first && (round%2 == 1 || len(t.kinds) == 1)
+			continue
 		case cluster.InstanceKilled, cluster.WorkerKilled, cluster.PostgresKilled, cluster.Promoted:
 			kinds = append(kinds, k)
 		}
 		kinds = append(kinds, k)
 	}
 	plan.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	if freezes {
+		kinds = append([]cluster.Kind{cluster.InstanceFrozen}, kinds...)
+	}
 	return kinds
 }
 
@@ -212,13 +223,27 @@ func choose(names []string, can []cluster.Kind) (kinds []cluster.Kind, err error
 		if names != nil && !slices.Contains(names, g.name) {
 			continue
 		}
+		before := len(kinds)
 		for _, k := range g.kinds {
 			if slices.Contains(can, k) {
 				kinds = append(kinds, k)
 			}
 		}
+		if names != nil && len(kinds) == before {
+			return nil, fmt.Errorf("there can be no fault %q here: %s", g.name, g.needs)
+		}
 	}
 	return kinds, nil
+}
+
+// missing says of each group that cannot happen here what it needs.
+func missing(can []cluster.Kind) (lines []string) {
+	for _, g := range groups {
+		if !slices.ContainsFunc(g.kinds, func(k cluster.Kind) bool { return slices.Contains(can, k) }) {
+			lines = append(lines, g.name+": "+g.needs)
+		}
+	}
+	return lines
 }
 
 // torture runs it all. The error is that something was found that must not be,
@@ -304,6 +329,14 @@ func (o *options) command() string {
 	if !o.desk {
 		text += " -desk=false"
 	}
+	for _, f := range []struct {
+		name       string
+		value, own any
+	}{{"buyers", o.buyers, buyersOwn}, {"troubles", o.troubles, troublesOwn}, {"round", o.each, roundOwn}, {"calm", o.calm, calmOwn}, {"planted", o.planted, ""}} {
+		if f.value != f.own {
+			text += fmt.Sprintf(" -%s %v", f.name, f.value)
+		}
+	}
 	if o.faults != nil {
 		text += " -faults " + strings.Join(o.faults, ",")
 	}
@@ -335,6 +368,11 @@ func (t *run) start(ctx context.Context, tags []string) error {
 	}
 	if t.kinds, err = choose(t.cfg.faults, t.house.Kinds()); err != nil {
 		return errors.Join(err, t.house.Stop())
+	}
+	if t.cfg.faults == nil {
+		for _, what := range missing(t.house.Kinds()) {
+			t.screen.say("does not happen here: %s", what)
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

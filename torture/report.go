@@ -92,6 +92,9 @@ func (t *run) report() *report {
 	c := &t.counts
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, k := range t.kinds {
+		t.done[k] += 0 // what might have happened, and did not, is said as well
+	}
 	return &report{
 		Seed: t.seed, Took: time.Since(t.began).Round(time.Second), Planted: t.cfg.planted, Operations: c.byVerb, Faults: t.done,
 		Tries: c.tries.Load(), Unanswered: c.unsure.Load(), Unknown: c.unknown.Load(), Ghosts: c.ghosts.Load(),

@@ -274,7 +274,7 @@ func (r *round) cancelShow(ctx context.Context) {
 // the seed, until the load ends.
 func (r *round) trouble(ctx context.Context, n int) {
 	plan := rand.New(rand.NewPCG(r.t.seed, uint64(r.n)<<40|uint64(0xfff0+n)<<24))
-	kinds := r.t.schedule(plan, n == 0)
+	kinds := r.t.schedule(plan, r.n, n == 0)
 	for i := 0; len(kinds) > 0; i++ {
 		kind := kinds[i%len(kinds)]
 		rng := rand.New(rand.NewPCG(plan.Uint64(), plan.Uint64()))

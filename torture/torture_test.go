@@ -80,12 +80,18 @@ func TestFaultsAreChosenByName(t *testing.T) {
 	for _, c := range []struct {
 		names []string
 		n     int
-	}{{nil, 3}, {[]string{"none"}, 0}, {[]string{"cut"}, 2}, {[]string{"kill", "cut"}, 3}, {[]string{"promote"}, 0}} {
+	}{{nil, 3}, {[]string{"none"}, 0}, {[]string{"cut"}, 2}, {[]string{"kill", "cut"}, 3}} {
 		if kinds, err := choose(c.names, can); err != nil || len(kinds) != c.n {
 			t.Errorf("%v: %v, %v", c.names, kinds, err)
 		}
 	}
 	if _, err := choose([]string{"flood"}, can); err == nil {
 		t.Error("an unknown fault was taken")
+	}
+	if _, err := choose([]string{"kill", "promote"}, can); err == nil || !strings.Contains(err.Error(), "a standby") {
+		t.Errorf("a fault that cannot happen here: %v", err)
+	}
+	if lines := strings.Join(missing(can), "\n"); !strings.Contains(lines, "apt install faketime") || strings.Contains(lines, "kill") {
+		t.Errorf("what cannot happen here:\n%s", lines)
 	}
 }
