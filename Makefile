@@ -68,7 +68,7 @@ race: ## 20 seconds: the naive way sells a seat many times, a lock queues up, Ro
 	@go run ./bench/race
 
 .PHONY: bench
-bench: ## every figure of docs: Rowlock and six other ways side by side, in rounds; ARGS='--only hot --rounds 3', --list
+bench: ## every figure of docs: Rowlock and five other ways side by side, in rounds; ARGS='--only hot --rounds 3', --list
 	@go run ./bench $(ARGS)
 
 .PHONY: bench-quick

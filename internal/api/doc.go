@@ -91,7 +91,7 @@
 // # How cmd/api builds it
 //
 //	a := api.New(api.Options{Log: …, Metrics: …, Store: …, Auth: …, Limit: …, Checks: …})
-//	a.Mount("GET /{$}", web.Landing(…))
+//	a.Mount("GET /{$}", web.App(…))
 //	a.Mount("GET /style.css", web.Style())
 //	a.Mount("GET /docs", web.Docs())
 //	a.Mount("GET /docs/", web.Docs())

@@ -29,7 +29,8 @@
 // bugs_test.go, some seed must fail.
 //
 // How the lots of a waiting room are drawn is not simulated: everybody there has
-// their place in the order in which they came. And one thing that a gateway may do is left out, for the rules do not promise to
-// get it right: money that it gives back by itself is heard of before anything
-// else is given back for that payment.
+// their place in the order in which they came. And one thing that a gateway may
+// do is left out, for the rules do not promise to get it right: money that it
+// gives back by itself is heard of before anything else is given back for that
+// payment.
 package sim

@@ -1,8 +1,8 @@
 // Package web has the pages for people: the one where they buy, whose sources
-// are in the folder web, that for developers, the API docs and the explanations
-// of problem codes. All of it is embedded and loads nothing from
-// anywhere else, so that it works with no internet and under a strict content
-// security policy.
+// are in the folder web, the organiser's, that for developers, the API docs and
+// the explanations of problem codes. All of it is embedded and loads nothing
+// from anywhere else, so that it works with no internet and under a strict
+// content security policy.
 //
 // The handlers know nothing of the database; cmd/api gives them what they show.
 package web
