@@ -30,8 +30,11 @@ func (r *round) offers(at int, b *books) {
 			o.Reservation = of[o.Entry]
 		}
 	}
+	var last time.Time
 	for i := range b.log {
 		e := &b.log[i]
+		stands := !e.At.After(last) // a show's time never goes back: while the clock is behind, it stands
+		last = e.At
 		if !e.offer() {
 			continue
 		}
@@ -50,7 +53,7 @@ func (r *round) offers(at int, b *books) {
 			o.Units += a.Units
 		}
 		for _, w := range r.wrong() {
-			if o.Return > w.from && o.Call < w.to+clockOffMax {
+			if stands || o.Return > w.from && o.Call < w.to+clockOffMax {
 				o.Call, o.Return = 0, r.seen(id)
 			}
 		}

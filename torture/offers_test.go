@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/rowlock/rowlock/torture/cluster"
 )
 
 // joined is an entry of the log by which somebody joined a waitlist.
@@ -94,4 +97,26 @@ func left(version int64, id string) entry {
 	e := logged(version, "waitlist.left", "", 0, "", "", 0, 0)
 	e.Note = "party of 1, entry " + id
 	return e
+}
+
+// While the database's clock is behind, a show's time stands where it was: an
+// offer may have been made long after what it says.
+func TestAnOfferIsDatedLooselyWhileTheClockIsBehind(t *testing.T) {
+	t.Parallel()
+	began := at(0)
+	r := &round{history: &history{began: began}, shows: []*show{{}}, auditor: &client{}}
+	stepped := cluster.Event{Kind: cluster.ClockStepped, Began: began.Add(20 * time.Second), Ended: began.Add(22 * time.Second)}
+	r.events = []cluster.Event{stepped}
+	offer := func(version int64, when time.Duration) entry {
+		e := by("waitlist", logged(version, "reservation.created", fmt.Sprint("o", version), 1000, "", "", 1, 0))
+		e.At = began.Add(when)
+		return e
+	}
+	r.offers(0, &books{log: []entry{offer(1, 10*time.Second), offer(2, 19*time.Second), offer(3, 19*time.Second), offer(4, 21*time.Second)}})
+	for i, loose := range []bool{false, false, true, true} {
+		o := r.history.ops[i]
+		if tight := o.Return-o.Call == 2*slack; tight == loose {
+			t.Errorf("the offer of version %d: from %d to %d", o.Version, o.Call, o.Return)
+		}
+	}
 }
