@@ -155,6 +155,13 @@ func TestFlags(t *testing.T) {
 	if err != nil || len(o.chosen()) >= len(scenarios) || o.rounds != 1 || o.keep {
 		t.Errorf("%+v %v", o, err)
 	}
+	var takes time.Duration
+	for _, s := range o.chosen() {
+		takes += s.quickly
+	}
+	if takes > 110*time.Second {
+		t.Errorf("a quick run is planned to take %v", takes)
+	}
 	if o, _, err = parse([]string{"--quick", "--save"}); err != nil || !o.keep {
 		t.Errorf("%+v %v", o, err)
 	}

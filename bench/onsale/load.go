@@ -66,7 +66,10 @@ func (m *meter) record(resp *fasthttp.Response, err error, took time.Duration, w
 	}
 	answer, text := nameOf(resp)
 	why := ""
-	if answer != overloaded && !slices.Contains(wanted, answer) {
+	switch seconds, _ := strconv.Atoi(string(resp.Header.Peek("Retry-After"))); {
+	case answer == overloaded && seconds < 1:
+		why = "turned away without a Retry-After"
+	case answer != overloaded && !slices.Contains(wanted, answer):
 		why = answer + ": " + text
 	}
 	m.add(answer, why, took)

@@ -71,7 +71,7 @@
 //   - Optional body fields whose zero value means something are pointers; query
 //     and header parameters cannot be pointers in Huma, so test for "" or 0.
 //   - Conditional reads: if [Call.Matches](etag) return [NotModified]; set the
-//     ETag by a field with header:"ETag". Conditional writes: [Call.Unchanged].
+//     ETag by a field with header:"ETag". Conditional writes: [ifMatch].
 //   - Cache-Control is "private, no-store" unless the output has a field with
 //     header:"Cache-Control".
 //   - A body that is encoded already is a [JSON].

@@ -174,15 +174,6 @@ func (c *Call) tag(etag string) string {
 	return etag
 }
 
-// Unchanged refuses with PRECONDITION_FAILED when the request has an If-Match
-// that does not name etag.
-func (c *Call) Unchanged(etag string) error {
-	if given := c.x.r.Header["If-Match"]; len(given) > 0 && !matches(given, etag) {
-		return boxoffice.Refuse(boxoffice.CodePreconditionFailed, "It is %s now.", etag)
-	}
-	return nil
-}
-
 func matches(header []string, etag string) bool {
 	etag = strings.TrimPrefix(etag, "W/")
 	for _, line := range header {

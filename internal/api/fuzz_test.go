@@ -595,7 +595,8 @@ func FuzzBodies(f *testing.F) {
 // headers are those that anybody here reads.
 var headers = []string{
 	"Idempotency-Key", "If-Match", "If-None-Match", "Authorization", "Accept", "Content-Type", "Last-Event-ID", "X-API-Key", "Origin", "X-Mock-User-Id", "X-Request-Id",
-	"X-Queue-Token", "Accept-Language", "Accept-Encoding", "Content-Encoding", "Access-Control-Request-Method", "X-Forwarded-For",
+	"X-Queue-Token", "Accept-Language", "Accept-Encoding", "Content-Encoding", "Access-Control-Request-Method", "X-Forwarded-For", "X-Forwarded-Proto",
+	"Cookie", "Sec-Fetch-Site", "Cache-Control",
 }
 
 // FuzzHeaders sends operations' examples with one header replaced. What is no

@@ -117,7 +117,7 @@ func TestWaitingRoom(t *testing.T) {
 		t.Errorf("%s", r.Body)
 	}
 	s.must("DELETE", "/queue/"+entry, "", ann...)
-	s.must("DELETE", "/queue/"+entry, "", ann...)
+	s.must("DELETE", "/queue/"+entry, "", ann...) // once more is no mistake
 	s.must("POST", room+"/close", "")
 	s.must("POST", "/reservations", held(show.ID, show.Seats[2].Label), bob...)
 	if r := s.ask("POST", room, "", bob...); r.Code != 409 || r.text("reason") != "closed" {

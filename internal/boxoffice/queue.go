@@ -33,8 +33,7 @@ var DefaultQueue = Queue{Mode: QueueOff, Threshold: 10_000, RatePerMinute: 600, 
 
 // Limits and lengths of waiting rooms.
 const (
-	BeaconMax      = 500 // characters of a beacon's name, and of what it said
-	QueueWindow    = 10 * time.Second
+	BeaconMax      = 500              // characters of a beacon's name, and of what it said
 	QueueRoundTime = 3 * time.Second  // within which people who come later are drawn together
 	QueueCallMax   = 10_000           // people called at once
 	QueueFullRetry = 10 * time.Second // after which who found the room full may try again
