@@ -277,6 +277,8 @@ func TestAFrozenInstanceKeepsNobodyWaitingAndSellsNothingLate(t *testing.T) {
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
 	var sold, refused atomic.Int32
+	var frozen time.Time
+	var elsewhere sync.Once
 	try := func(instance int, label string) {
 		status, _, err := hold(t.Context(), c.URLs()[instance], uuid.NewString(), s.show, label)
 		switch {
@@ -285,6 +287,9 @@ func TestAFrozenInstanceKeepsNobodyWaitingAndSellsNothingLate(t *testing.T) {
 		case status == http.StatusCreated:
 			sold.Add(1)
 			s.acknowledged(label)
+			if instance == 1 {
+				elsewhere.Do(func() { t.Logf("the other instance sold after %v", time.Since(frozen)) })
+			}
 		case instance == 0:
 			refused.Add(1)
 		}
@@ -306,6 +311,7 @@ func TestAFrozenInstanceKeepsNobodyWaitingAndSellsNothingLate(t *testing.T) {
 	}
 	// All that is left, and that the frozen instance is about to sell, is sold
 	// by the other one, while the first is still frozen.
+	frozen = time.Now()
 	wanted := make(chan string, len(s.show.Labels))
 	for _, label := range s.show.Labels {
 		wanted <- label
