@@ -11,11 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlock/rowlock/torture/cluster"
-
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlock/rowlock/internal/sandbox"
+	"github.com/rowlock/rowlock/torture/cluster"
 )
 
 var (

@@ -120,3 +120,34 @@ func TestAnOfferIsDatedLooselyWhileTheClockIsBehind(t *testing.T) {
 		}
 	}
 }
+
+func TestAHoldIsClosedInTime(t *testing.T) {
+	t.Parallel()
+	fault := func(kind cluster.Kind, from, to int) cluster.Event {
+		return cluster.Event{Kind: kind, Began: at(from), Ended: at(to)}
+	}
+	for name, c := range map[string]struct {
+		closed int // seconds after its end, which is at 10
+		faults []cluster.Event
+		judged int64
+		found  int
+	}{
+		"soon":                             {70, nil, 1, 0},
+		"late":                             {71, nil, 1, 1},
+		"late, by a fault":                 {100, []cluster.Event{fault(cluster.PostgresKilled, 20, 50)}, 1, 0},
+		"two faults at once count once":    {100, []cluster.Event{fault(cluster.InstanceFrozen, 25, 40), fault(cluster.PostgresKilled, 20, 40)}, 1, 1},
+		"what keeps nobody from closing":   {100, []cluster.Event{fault(cluster.GatewayUnsure, 20, 60)}, 1, 1},
+		"a fault that was over before":     {71, []cluster.Event{fault(cluster.PostgresKilled, 0, 9)}, 1, 1},
+		"while the clock was wrong":        {200, []cluster.Event{fault(cluster.ClockStepped, 20, 22)}, 0, 0},
+		"long before the clock went wrong": {71, []cluster.Event{fault(cluster.ClockStepped, 300, 302)}, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &round{t: &run{began: at(0)}, history: &history{began: at(0)}, events: c.faults}
+			r.closed(&show{}, []entry{logged(int64(c.closed), "reservation.expired", "r1", 10, "", "", 0, 0)})
+			if judged, found := r.t.counts.expired.Load(), len(r.t.findings); judged != c.judged || found != c.found {
+				t.Errorf("%d judged, %d found: %v", judged, found, r.t.findings)
+			}
+		})
+	}
+}

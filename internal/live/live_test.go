@@ -367,6 +367,51 @@ func TestWhoReadsOtherShowsSharesAStatement(t *testing.T) {
 	}
 }
 
+// silent is a database that answers no question while it is dumb.
+type silent struct {
+	*store.Store
+	dumb atomic.Bool
+}
+
+func (l *silent) ReadSeatMapChanges(ctx context.Context, questions []live.Question, most int) ([]*live.Delta, error) {
+	if l.dumb.Load() {
+		<-ctx.Done()
+		return nil, &boxoffice.Error{Code: boxoffice.CodeUnavailable, Cause: ctx.Err()}
+	}
+	return l.Store.ReadSeatMapChanges(ctx, questions, most)
+}
+
+// Who reads another show waits behind a question that is never answered, and
+// not for ever.
+func TestADatabaseThatDoesNotAnswerKeepsNoReaderOfAnyShow(t *testing.T) {
+	t.Parallel()
+	s := fixture.Open(t)
+	l := &silent{Store: s}
+	maps := live.New(l, nil)
+	made := []fixture.Made{fixture.Show(t, s, fixture.Options{Seats: 2}), fixture.Show(t, s, fixture.Options{Seats: 2}), fixture.Show(t, s, fixture.Options{Seats: 2})}
+	for _, show := range made {
+		read(t, maps, show.ID)
+	}
+	l.dumb.Store(true)
+	var readers sync.WaitGroup
+	for _, show := range made {
+		for range 3 {
+			readers.Go(func() {
+				if v, err := maps.Read(t.Context(), show.ID); err != nil || !v.Stale || v.Statuses != "aa" {
+					t.Errorf("%+v, %v", v, err)
+				}
+			})
+		}
+	}
+	readers.Wait()
+	l.dumb.Store(false)
+	for _, show := range made {
+		if v := read(t, maps, show.ID); v.Stale {
+			t.Errorf("it answers again: %+v", v)
+		}
+	}
+}
+
 func maxTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
