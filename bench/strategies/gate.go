@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
@@ -120,7 +121,7 @@ func (g *gate) place(ctx context.Context, show uuid.UUID, cmd boxoffice.Command,
 		return boxoffice.Outcome{Err: refuse(nos, taken)}, nil
 	}
 	out, did, err := g.road.do(ctx, trusting, show, cmd)
-	if errors.Is(err, errNotFree) { // Redis has forgotten, or a hold is over and not closed
+	if pg := new(pgconn.PgError); errors.As(err, &pg) && pg.Code == notFree { // Redis has forgotten, or a hold is over and not closed
 		out, did, err = g.road.do(ctx, waiting, show, cmd)
 	}
 	if err != nil || out.Err != nil || out.Replayed {

@@ -34,6 +34,8 @@ var (
 	sqlHolds string
 	//go:embed sql/due.sql
 	sqlDue string
+	//go:embed sql/next_version.sql
+	sqlNextVersion string
 )
 
 // lockTimeout is how long a statement waits for a row, and the show's lock. The
@@ -54,7 +56,7 @@ type way struct {
 var (
 	waiting = way{seats: sqlSeatsForUpdate}
 	// trusting is for those who come with the seats taken elsewhere. Taking them
-	// here as well still needs each to be free: see errNotFree.
+	// here as well still needs each to be free: see notFree.
 	trusting = way{}
 )
 
@@ -104,7 +106,7 @@ func (r *road) do(ctx context.Context, w way, show uuid.UUID, cmd boxoffice.Comm
 var errNothing = errors.New("nothing to write")
 
 func (r *road) transact(ctx context.Context, w way, t *boxoffice.Terms, cmd boxoffice.Command) (out boxoffice.Outcome, did *boxoffice.Changes, err error) {
-	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+	err = transact(ctx, r.pool, func(tx *tx) error {
 		a := attempt{road: r, way: w, tx: tx, cmd: cmd, show: t.ShowID, state: boxoffice.State{
 			Terms: t, Seats: map[int32]*boxoffice.SeatRow{}, Reservations: map[uuid.UUID]*boxoffice.Reservation{},
 		}}
@@ -130,8 +132,9 @@ func (r *road) transact(ctx context.Context, w way, t *boxoffice.Terms, cmd boxo
 
 // repeat answers a request that is sent again from its receipt, without a lock.
 func (r *road) repeat(ctx context.Context, t *boxoffice.Terms, cmd boxoffice.Command) (boxoffice.Outcome, error) {
-	st := boxoffice.State{Terms: t}
-	if err := readAnswered(ctx, r.pool, &st, cmd.Key); err != nil {
+	st, b := boxoffice.State{Terms: t}, &pgx.Batch{}
+	readAnswered(b, &st, cmd.Key)
+	if err := r.pool.SendBatch(ctx, b).Close(); err != nil {
 		return boxoffice.Outcome{}, err
 	}
 	if st.Receipts == nil {
@@ -144,11 +147,12 @@ func (r *road) repeat(ctx context.Context, t *boxoffice.Terms, cmd boxoffice.Com
 // attempt is one transaction for one command.
 type attempt struct {
 	*road
-	way   way
-	tx    pgx.Tx
-	cmd   boxoffice.Command
-	show  uuid.UUID
-	state boxoffice.State
+	way     way
+	tx      *tx
+	cmd     boxoffice.Command
+	show    uuid.UUID
+	state   boxoffice.State
+	version int64 // the number of what is written, for ways that take it from a sequence
 }
 
 // load locks and reads what the command is decided by. The clock and the key
@@ -156,14 +160,12 @@ type attempt struct {
 // the key says, too.
 func (a *attempt) load(ctx context.Context) error {
 	if a.way.show != "" {
-		if _, err := a.tx.Exec(ctx, a.way.show, a.show); err != nil {
-			return err
-		}
+		a.tx.next.Queue(a.way.show, a.show)
 	}
 	var err error
 	switch do := a.cmd.Do.(type) {
 	case *boxoffice.PlaceReservation:
-		err = a.readWanted(ctx, do.Seats)
+		a.readWanted(do.Seats)
 	case *boxoffice.ExtendReservation:
 		err = a.readHolds(ctx, do.ID)
 	case *boxoffice.ReleaseReservation:
@@ -178,7 +180,11 @@ func (a *attempt) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := readAnswered(ctx, a.tx, &a.state, a.cmd.Key); err != nil {
+	readAnswered(a.tx.next, &a.state, a.cmd.Key)
+	if !a.way.numbered {
+		a.tx.next.Queue(sqlNextVersion).QueryRow(func(row pgx.Row) error { return row.Scan(&a.version) })
+	}
+	if err := a.tx.send(ctx); err != nil {
 		return err
 	}
 	return a.readOverdue(ctx)
@@ -186,33 +192,33 @@ func (a *attempt) load(ctx context.Context) error {
 
 // readAnswered reads the clock, the show's head, and what was answered before
 // to a key.
-func readAnswered(ctx context.Context, db interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}, st *boxoffice.State, key *boxoffice.IdempotencyKey) error {
+func readAnswered(b *pgx.Batch, st *boxoffice.State, key *boxoffice.IdempotencyKey) {
 	if key == nil {
 		key = &boxoffice.IdempotencyKey{}
 	}
-	var changed time.Time
-	var fingerprint []byte
-	var receipt *string
-	err := db.QueryRow(ctx, sqlAnswered, st.Terms.ShowID, key.Owner, key.Key).Scan(&st.Now, &st.Version, &changed, &fingerprint, &receipt)
-	if err != nil {
-		return err
-	}
-	if changed.After(st.Now) {
-		st.Now = changed
-	}
-	if receipt == nil {
-		return nil
-	}
-	r := boxoffice.Remembered{Receipt: &boxoffice.Receipt{}}
-	copy(r.Fingerprint[:], fingerprint)
-	st.Receipts = map[boxoffice.KeyID]boxoffice.Remembered{{Owner: key.Owner, Key: key.Key}: r}
-	return json.Unmarshal([]byte(*receipt), r.Receipt)
+	b.Queue(sqlAnswered, st.Terms.ShowID, key.Owner, key.Key).QueryRow(func(row pgx.Row) error {
+		var changed time.Time
+		var fingerprint []byte
+		var receipt *string
+		if err := row.Scan(&st.Now, &st.Version, &changed, &fingerprint, &receipt); err != nil {
+			return err
+		}
+		if changed.After(st.Now) {
+			st.Now = changed
+		}
+		if receipt == nil {
+			return nil
+		}
+		r := boxoffice.Remembered{Receipt: &boxoffice.Receipt{}}
+		copy(r.Fingerprint[:], fingerprint)
+		st.Receipts = map[boxoffice.KeyID]boxoffice.Remembered{{Owner: key.Owner, Key: key.Key}: r}
+		return json.Unmarshal([]byte(*receipt), r.Receipt)
+	})
 }
 
-// readWanted reads the seats that somebody wants, locked as the way locks.
-func (a *attempt) readWanted(ctx context.Context, wants []boxoffice.SeatWant) error {
+// readWanted reads the seats that somebody wants, locked as the way locks, with
+// the next questions.
+func (a *attempt) readWanted(wants []boxoffice.SeatWant) {
 	nos := make([]int32, 0, len(wants))
 	for _, w := range wants {
 		if w.No >= 0 {
@@ -224,54 +230,50 @@ func (a *attempt) readWanted(ctx context.Context, wants []boxoffice.SeatWant) er
 		for _, no := range nos {
 			a.state.Seats[no] = &boxoffice.SeatRow{No: no, State: 'a', Locked: true}
 		}
-		return nil
+		return
 	}
-	return a.readSeats(ctx, a.way.seats, nos)
+	a.readSeats(a.way.seats, nos)
 }
 
-func (a *attempt) readSeats(ctx context.Context, sql string, nos []int32) error {
-	rows, err := a.tx.Query(ctx, sql, a.show, nos)
-	if err != nil {
-		return err
-	}
-	seats, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*boxoffice.SeatRow, error) {
-		// Locked means that it may be taken. The naive way believes so.
-		s := &boxoffice.SeatRow{Locked: true}
-		var reservation, block pgtype.UUID
-		var until pgtype.Timestamptz
-		err := row.Scan(&s.No, &s.State, &reservation, &until, &block, &s.Holder)
-		s.ReservationID, s.BlockID, s.HeldUntil = reservation.Bytes, block.Bytes, until.Time
-		return s, err
-	})
-	for _, s := range seats {
-		a.state.Seats[s.No] = s
-	}
-	return err
-}
-
-// readHolds locks and reads reservations, and then their seats.
-func (a *attempt) readHolds(ctx context.Context, ids ...uuid.UUID) error {
-	rows, err := a.tx.Query(ctx, sqlHolds, a.show, ids)
-	if err != nil {
-		return err
-	}
-	holds, err := pgx.CollectRows(rows, scanHold)
-	if err != nil {
-		return err
-	}
-	var nos []int32
-	for _, r := range holds {
-		r.ShowID = a.show
-		a.state.Reservations[r.ID] = r
-		for _, s := range r.Seats {
-			nos = append(nos, s.No)
+// readSeats reads seats with the next questions.
+func (a *attempt) readSeats(sql string, nos []int32) {
+	a.tx.next.Queue(sql, a.show, nos).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			// Locked means that it may be taken. The naive way believes so.
+			s := &boxoffice.SeatRow{Locked: true}
+			var reservation, block pgtype.UUID
+			var until pgtype.Timestamptz
+			if err := rows.Scan(&s.No, &s.State, &reservation, &until, &block, &s.Holder); err != nil {
+				return err
+			}
+			s.ReservationID, s.BlockID, s.HeldUntil = reservation.Bytes, block.Bytes, until.Time
+			a.state.Seats[s.No] = s
 		}
-	}
-	if len(nos) == 0 {
-		return nil
+		return rows.Err()
+	})
+}
+
+// readHolds locks and reads reservations, and with the next questions their
+// seats.
+func (a *attempt) readHolds(ctx context.Context, ids ...uuid.UUID) error {
+	var nos []int32
+	a.tx.next.Queue(sqlHolds, a.show, ids).Query(func(rows pgx.Rows) error {
+		holds, err := pgx.CollectRows(rows, scanHold)
+		for _, r := range holds {
+			r.ShowID = a.show
+			a.state.Reservations[r.ID] = r
+			for _, s := range r.Seats {
+				nos = append(nos, s.No)
+			}
+		}
+		return err
+	})
+	if err := a.tx.send(ctx); err != nil || len(nos) == 0 {
+		return err
 	}
 	slices.Sort(nos)
-	return a.readSeats(ctx, sqlSeatsForUpdate, nos)
+	a.readSeats(sqlSeatsForUpdate, nos)
+	return nil
 }
 
 func scanHold(row pgx.CollectableRow) (*boxoffice.Reservation, error) {
@@ -294,12 +296,12 @@ func scanHold(row pgx.CollectableRow) (*boxoffice.Reservation, error) {
 
 // readDue reads the oldest holds that are over.
 func (a *attempt) readDue(ctx context.Context, limit int) error {
-	rows, err := a.tx.Query(ctx, sqlDue, a.show, limit)
-	if err != nil {
+	var ids []uuid.UUID
+	a.tx.next.Queue(sqlDue, a.show, limit).Query(func(rows pgx.Rows) (err error) {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 		return err
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil || len(ids) == 0 {
+	})
+	if err := a.tx.send(ctx); err != nil || len(ids) == 0 {
 		return err
 	}
 	return a.readHolds(ctx, ids...)
@@ -317,5 +319,8 @@ func (a *attempt) readOverdue(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return a.readHolds(ctx, ids...)
+	if err := a.readHolds(ctx, ids...); err != nil {
+		return err
+	}
+	return a.tx.send(ctx)
 }

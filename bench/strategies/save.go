@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
@@ -18,8 +17,6 @@ import (
 )
 
 var (
-	//go:embed sql/next_version.sql
-	sqlNextVersion string
 	//go:embed sql/head.sql
 	sqlHead string
 	//go:embed sql/take.sql
@@ -40,19 +37,17 @@ var (
 	sqlRemember string
 )
 
-// errNotFree is of a seat that was taken elsewhere and is not free here.
-var errNotFree = errors.New("a seat is not free")
+// notFree is the code with which sqlTakeFree ends a transaction: a seat was
+// taken elsewhere and is not free here.
+const notFree = "22012"
 
-// save writes what was decided. A number of the sequence is drawn for what is
-// written only: refusals cost none.
+// save has what was decided written with COMMIT.
 func (a *attempt) save(ctx context.Context, did *boxoffice.Changes, receipt *boxoffice.Receipt) error {
 	if len(did.Areas)+len(did.People)+len(did.Payments)+len(did.Refunds)+len(did.Scans)+len(did.Blocks)+len(did.Amended) > 0 {
 		return errors.New("strategies: only seats, and bookings that cost nothing, are sold here")
 	}
 	if did.Dirty && !a.way.numbered {
-		if err := a.tx.QueryRow(ctx, sqlNextVersion).Scan(&receipt.Version); err != nil {
-			return err
-		}
+		receipt.Version = a.version
 		for i := range did.Log {
 			did.Log[i].Version = receipt.Version
 		}
@@ -71,7 +66,7 @@ func (a *attempt) save(ctx context.Context, did *boxoffice.Changes, receipt *box
 	if err := a.jobs.Schedule(ctx, a.tx, ends, tasks); err != nil {
 		return err
 	}
-	b := &pgx.Batch{}
+	b := a.tx.next
 	if did.Dirty && a.way.numbered {
 		b.Queue(sqlHead, a.show, did.Version, a.state.Now)
 	}
@@ -79,10 +74,7 @@ func (a *attempt) save(ctx context.Context, did *boxoffice.Changes, receipt *box
 	a.saveReservations(b, did)
 	a.saveBookings(b, did)
 	a.saveLog(b, did.Log)
-	if err := a.saveReceipts(b, did.Kept); err != nil {
-		return err
-	}
-	return a.tx.SendBatch(ctx, b).Close()
+	return a.saveReceipts(b, did.Kept)
 }
 
 // saveSeats writes seats, those together that become the same.
@@ -106,13 +98,7 @@ func (a *attempt) saveSeats(b *pgx.Batch, did *boxoffice.Changes) {
 		for i, s := range left[:n] {
 			nos[i] = s.No
 		}
-		b.Queue(sql, a.show, nos, string(first.State), nullable(first.ReservationID), instant(first.HeldUntil), first.Holder).
-			Exec(func(tag pgconn.CommandTag) error {
-				if tag.RowsAffected() != int64(n) {
-					return errNotFree
-				}
-				return nil
-			})
+		b.Queue(sql, a.show, nos, string(first.State), nullable(first.ReservationID), instant(first.HeldUntil), first.Holder)
 		left = left[n:]
 	}
 }

@@ -14,10 +14,10 @@
 //	lua       one script in Redis that takes all seats or none, then Postgres
 //
 // They are what careful people write: pooled connections, prepared statements,
-// the planner settings of the lanes, one transaction for each request. What must
-// be known before the next step is read in a round trip of its own; what is
-// written goes in one, next to River's own. Seats only: shows with areas, or
-// with a limit for each customer, are not sold here.
+// the planner settings of the lanes, one transaction for each request, and as few
+// round trips as there can be: BEGIN goes with what is locked and read, what is
+// written with COMMIT, and between them is River's own. Seats only: shows with
+// areas, or with a limit for each customer, are not sold here.
 //
 // The advisory strategy numbers changes by the show's row, which is its already.
 // To the others that row would be one more lock, which is why a sequence numbers

@@ -1,0 +1,65 @@
+package strategies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// tx is a transaction that saves round trips: it begins with the first questions
+// and is committed with the last writes.
+type tx struct {
+	*session
+	next *pgx.Batch // what goes with the next [tx.send]
+}
+
+// session is a connection under a name that does not hide the method Conn.
+type session = pgx.Conn
+
+// transact runs work in a transaction. What it has queued in the end goes with
+// COMMIT. An error of work, or of the server, leaves nothing written.
+func transact(ctx context.Context, pool *pgxpool.Pool, work func(*tx) error) error {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release() // which ends the connection if the transaction is still open
+	t := &tx{session: conn.Conn(), next: &pgx.Batch{}}
+	t.next.Queue("begin")
+	err = work(t)
+	if err == nil {
+		t.next.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
+			if tag.String() != "COMMIT" { // of a transaction that has failed
+				return fmt.Errorf("commit answered %s", tag)
+			}
+			return nil
+		})
+		err = t.send(ctx)
+	}
+	if conn.Conn().PgConn().TxStatus() != 'I' {
+		_, failed := conn.Exec(context.WithoutCancel(ctx), "rollback")
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// send sends what is queued, in one round trip, and takes in the answers.
+func (t *tx) send(ctx context.Context) error {
+	b := t.next
+	t.next = &pgx.Batch{}
+	return t.SendBatch(ctx, b).Close()
+}
+
+var errEndsItself = errors.New("strategies: a transaction ends by itself")
+
+// These make it a [pgx.Tx], which River wants.
+
+func (t *tx) Begin(context.Context) (pgx.Tx, error) { return nil, errEndsItself }
+func (t *tx) Commit(context.Context) error          { return errEndsItself }
+func (t *tx) Rollback(context.Context) error        { return errEndsItself }
+func (t *tx) LargeObjects() pgx.LargeObjects        { panic(errEndsItself) }
+func (t *tx) Conn() *pgx.Conn                       { return t.session }
