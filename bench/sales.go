@@ -198,7 +198,7 @@ func (b *bench) one(ctx context.Context) (report.Row, error) {
 		Explain: fmt.Sprintf("One caller holds %d seats, one after the other. Nobody is there to share a transaction with.", attempts),
 		Bars:    []report.Bar{times("", "advisory", 1), none("", failures)},
 	}
-	return b.compare(ctx, &row, b.rounds, b.sellers(&row, false, []string{"waiting", "advisory"}, func(ctx context.Context, name string, _ bool) (measure, error) {
+	return b.compare(ctx, &row, b.rounds, b.sellers(&row, false, []string{"waiting", "pipelined", "advisory"}, func(ctx context.Context, name string, _ bool) (measure, error) {
 		return b.sell(ctx, b.house, name, sale{shows: 1, seats: attempts, callers: 1, attempts: attempts, most: noLimit})
 	}))
 }
@@ -235,7 +235,7 @@ func (b *bench) mix(ctx context.Context) (report.Row, error) {
 		Explain: fmt.Sprintf("%d callers: 60 of 100 commands place a hold of one seat, 20 confirm one, 15 release one, 5 extend one, each on holds of the caller's own.", everybody),
 		Bars:    []report.Bar{times("", "advisory", 30), times("", "waiting", 10), none("", failures)},
 	}
-	return b.compare(ctx, &row, b.rounds, b.sellers(&row, false, []string{"waiting", "advisory"}, func(ctx context.Context, name string, _ bool) (m measure, err error) {
+	return b.compare(ctx, &row, b.rounds, b.sellers(&row, false, []string{"waiting", "pipelined", "advisory"}, func(ctx context.Context, name string, _ bool) (m measure, err error) {
 		shows, err := b.house.shows(ctx, 1, seats+warmings)
 		if err != nil {
 			return m, err

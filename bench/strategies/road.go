@@ -51,6 +51,8 @@ type way struct {
 	show     string // locks the show, before anything else; "": nothing does
 	seats    string // reads wanted seats; "": they are free, somebody else has seen to that
 	numbered bool   // changes are numbered by the show's row, not by a sequence
+	// pipelined asks in as few round trips as there can be, see [tx].
+	pipelined bool
 }
 
 var (
@@ -106,7 +108,7 @@ func (r *road) do(ctx context.Context, w way, show uuid.UUID, cmd boxoffice.Comm
 var errNothing = errors.New("nothing to write")
 
 func (r *road) transact(ctx context.Context, w way, t *boxoffice.Terms, cmd boxoffice.Command) (out boxoffice.Outcome, did *boxoffice.Changes, err error) {
-	err = transact(ctx, r.pool, func(tx *tx) error {
+	err = transact(ctx, r.pool, w.pipelined, func(tx *tx) error {
 		a := attempt{road: r, way: w, tx: tx, cmd: cmd, show: t.ShowID, state: boxoffice.State{
 			Terms: t, Seats: map[int32]*boxoffice.SeatRow{}, Reservations: map[uuid.UUID]*boxoffice.Reservation{},
 		}}
@@ -162,6 +164,9 @@ func (a *attempt) load(ctx context.Context) error {
 	if a.way.show != "" {
 		a.tx.next.Queue(a.way.show, a.show)
 	}
+	if err := a.tx.step(ctx); err != nil {
+		return err
+	}
 	var err error
 	switch do := a.cmd.Do.(type) {
 	case *boxoffice.PlaceReservation:
@@ -177,17 +182,25 @@ func (a *attempt) load(ctx context.Context) error {
 	default:
 		err = fmt.Errorf("strategies: no way to %T", do)
 	}
+	if err == nil {
+		err = a.tx.step(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	readAnswered(a.tx.next, &a.state, a.cmd.Key)
-	if !a.way.numbered {
-		a.tx.next.Queue(sqlNextVersion).QueryRow(func(row pgx.Row) error { return row.Scan(&a.version) })
+	if a.way.pipelined && !a.way.numbered {
+		a.drawVersion() // which refusals will not need
 	}
 	if err := a.tx.send(ctx); err != nil {
 		return err
 	}
 	return a.readOverdue(ctx)
+}
+
+// drawVersion draws a number for what will be written, with the next questions.
+func (a *attempt) drawVersion() {
+	a.tx.next.Queue(sqlNextVersion).QueryRow(func(row pgx.Row) error { return row.Scan(&a.version) })
 }
 
 // readAnswered reads the clock, the show's head, and what was answered before

@@ -47,6 +47,12 @@ func (a *attempt) save(ctx context.Context, did *boxoffice.Changes, receipt *box
 		return errors.New("strategies: only seats, and bookings that cost nothing, are sold here")
 	}
 	if did.Dirty && !a.way.numbered {
+		if !a.way.pipelined {
+			a.drawVersion()
+			if err := a.tx.send(ctx); err != nil {
+				return err
+			}
+		}
 		receipt.Version = a.version
 		for i := range did.Log {
 			did.Log[i].Version = receipt.Version
