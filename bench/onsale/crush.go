@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -40,6 +41,33 @@ type Crushed struct {
 	Best   Load // as many as are served, asking again at once
 	Crush  Load // the many
 	Health Load // of /healthz and /readyz meanwhile
+	// What the two loads cost this process and the service's, in cores.
+	BestUse, CrushUse Use
+}
+
+// Use is how many cores somebody used on average.
+type Use struct{ Client, Service float64 }
+
+// using measures what is used while something is done.
+func using(c *caller, do func()) (u Use, err error) {
+	client, service, err := spentByAll(c)
+	if err != nil {
+		return u, err
+	}
+	began := time.Now()
+	do()
+	took := time.Since(began).Seconds()
+	clientAfter, serviceAfter, err := spentByAll(c)
+	return Use{(clientAfter - client).Seconds() / took, (serviceAfter - service).Seconds() / took}, err
+}
+
+func spentByAll(c *caller) (client, service time.Duration, err error) {
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		return 0, 0, err
+	}
+	service, err = spent(c)
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano()), service, err
 }
 
 // parties are the places that nobody has yet: one for each hold.
@@ -48,16 +76,15 @@ type parties struct {
 	left []party
 }
 
-type party struct {
-	show *show
-	from int
-}
+// party is the request for its places. It is made once: the client shares the
+// cores with the house, and most of those who come are turned away.
+type party []byte
 
 func (p *parties) take() (party, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.left) == 0 {
-		return party{}, false
+		return nil, false
 	}
 	last := len(p.left) - 1
 	next := p.left[last]
@@ -81,7 +108,7 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 	var free parties
 	for i := range shows {
 		for from := 0; from+c.Party <= c.Seats; from += c.Party {
-			free.left = append(free.left, party{&shows[i], from})
+			free.left = append(free.left, shows[i].hold(nil, from, c.Party))
 		}
 	}
 	rand.Shuffle(len(free.left), func(i, j int) { free.left[i], free.left[j] = free.left[j], free.left[i] })
@@ -104,30 +131,33 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 				return nil, out
 			}
 			defer free.giveBack(want)
-			one.body = want.show.hold(one.body[:0], want.from, c.Party)
-			resp, err := one.post(one.body)
+			resp, err := one.post(want)
 			if err != nil || resp.StatusCode() != fasthttp.StatusCreated {
 				return resp, err
 			}
 			return one.release(string(resp.Header.Peek("Location")))
 		}
 		buyers, watch := callers[:c.Callers], callers[c.Callers:]
-		done.Best = press(ctx, buyers[:min(crushFirst, c.Callers)], math.MaxInt, c.During, []string{"204"}, hold)
-		if err := done.Best.err(); err != nil {
+		done.BestUse, err = using(watch[0], func() {
+			done.Best = press(ctx, buyers[:min(crushFirst, c.Callers)], math.MaxInt, c.During, []string{"204"}, hold)
+		})
+		if err := errors.Join(err, done.Best.err()); err != nil {
 			return err
 		}
-		var both sync.WaitGroup
-		both.Go(func() {
-			done.Health = pace(ctx, watch, 20, c.During, []string{"200"}, func(one *caller, i int) (*fasthttp.Response, error) {
-				return one.get([]string{"/healthz", "/readyz"}[i%2], "")
+		done.CrushUse, err = using(watch[0], func() {
+			var both sync.WaitGroup
+			both.Go(func() {
+				done.Health = pace(ctx, watch, 20, c.During, []string{"200"}, func(one *caller, i int) (*fasthttp.Response, error) {
+					return one.get([]string{"/healthz", "/readyz"}[i%2], "")
+				})
 			})
+			both.Go(func() {
+				rate := max(1, c.Times*int(done.Best.PerSecond()))
+				done.Crush = pace(ctx, buyers, rate, c.During, []string{"204"}, hold)
+			})
+			both.Wait()
 		})
-		both.Go(func() {
-			rate := max(1, c.Times*int(done.Best.PerSecond()))
-			done.Crush = pace(ctx, buyers, rate, c.During, []string{"204"}, hold)
-		})
-		both.Wait()
-		return done.Health.err()
+		return errors.Join(err, done.Health.err())
 	})
 	return done, err
 }
@@ -135,6 +165,8 @@ func (h *House) Crush(ctx context.Context, c Crush) (done Crushed, err error) {
 const (
 	noteOffered = "came per second"
 	noteHealth  = "health p99 ms"
+	noteClient  = "cores of the client"
+	noteService = "cores of the service"
 	servedBest  = "as many as are served"
 	servedCrush = "ten times as many"
 )
@@ -156,15 +188,18 @@ func crushes(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.add(servedBest, "", c.Best.PerSecond(), c.Best.notes())
-		notes := c.Crush.notes()
+		notes := c.Best.notes()
+		notes[noteClient], notes[noteService] = c.BestUse.Client, c.BestUse.Service
+		t.add(servedBest, "", c.Best.PerSecond(), notes)
+		notes = c.Crush.notes()
+		notes[noteClient], notes[noteService] = c.CrushUse.Client, c.CrushUse.Service
 		notes[noteOffered], notes[noteHealth] = float64(c.Crush.Attempts)/load.During.Seconds(), ms(c.Health.P99)
 		t.add(servedCrush, "", c.Crush.PerSecond(), notes)
 		if c.Crush.Failed > 0 {
 			o.Say("crush, round %d: %d failed, the first: %s", round+1, c.Crush.Failed, c.Crush.Why)
 		}
-		o.Say("crush, round %d: %.0f/s at best, of %.0f/s that came %.0f/s were served, p99 %.0f ms; turned away p99 %.1f ms; health p99 %.1f ms", round+1,
-			c.Best.PerSecond(), notes[noteOffered], c.Crush.PerSecond(), ms(c.Crush.P99), ms(c.Crush.ShedP99), ms(c.Health.P99))
+		o.Say("crush, round %d: %.0f/s at best, of %.0f/s that came %.0f/s were served, p99 %.0f ms; turned away p99 %.1f ms; health p99 %.1f ms; cores of client and service %.2f and %.2f, then %.2f and %.2f", round+1,
+			c.Best.PerSecond(), notes[noteOffered], c.Crush.PerSecond(), ms(c.Crush.P99), ms(c.Crush.ShedP99), ms(c.Health.P99), c.BestUse.Client, c.BestUse.Service, c.CrushUse.Client, c.CrushUse.Service)
 	}
 	return []report.Row{t.settle()}, nil
 }

@@ -117,6 +117,8 @@ func nameOf(resp *fasthttp.Response) (name, text string) {
 		return strconv.Itoa(status), ""
 	case status == fasthttp.StatusConflict && bytes.Contains(resp.Body(), []byte(`"code":"`+taken+`"`)):
 		return taken, "" // most answers of an on-sale: parsing them would cost more than asking
+	case status == fasthttp.StatusServiceUnavailable && bytes.Contains(resp.Body(), []byte(`"code":"`+overloaded+`"`)):
+		return overloaded, "" // and most of a crush
 	}
 	var problem struct{ Code, Detail string }
 	if err := json.Unmarshal(resp.Body(), &problem); err != nil || problem.Code == "" {
