@@ -14,8 +14,9 @@ select k.show_id, k.booking_id, k.reference, k.reservation_id, k.customer_id, k.
 -- $11 applied_payment_id[], $12 created_at[], $13 confirmed_at[], $14 closed_at[], $15 confirmed_version[].
 insert into bookings (show_id, booking_id, organisation_id, reference, reservation_id, customer_id, status, currency,
        total_minor, refunded_minor, applied_payment_id, created_at, confirmed_at, closed_at, confirmed_version)
-select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[],
-                     $9::bigint[], $10::bigint[], $11::uuid[], $12::timestamptz[], $13::timestamptz[], $14::timestamptz[], $15::bigint[])
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::text[]), unnest($5::uuid[]), unnest($6::text[]),
+       unnest($7::text[]), unnest($8::text[]), unnest($9::bigint[]), unnest($10::bigint[]), unnest($11::uuid[]),
+       unnest($12::timestamptz[]), unnest($13::timestamptz[]), unnest($14::timestamptz[]), unnest($15::bigint[])
 on conflict (show_id, booking_id) do update
    set status = excluded.status, total_minor = excluded.total_minor, refunded_minor = excluded.refunded_minor,
        applied_payment_id = excluded.applied_payment_id, confirmed_at = excluded.confirmed_at, closed_at = excluded.closed_at,
@@ -118,15 +119,16 @@ update shows set reminded_at = clock_timestamp() where show_id = $1;
 -- $9 words[] as array literals.
 insert into buyers (show_id, booking_id, organisation_id, customer_id, name, email, phone, locale, search)
 select w.show_id, w.booking_id, w.organisation_id, w.customer_id, w.name, w.email, w.phone, w.locale, array_to_tsvector(w.words::text[])
-  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
-    as w(show_id, booking_id, organisation_id, customer_id, name, email, phone, locale, words)
+  from (select unnest($1::uuid[]) as show_id, unnest($2::uuid[]) as booking_id, unnest($3::uuid[]) as organisation_id,
+               unnest($4::text[]) as customer_id, unnest($5::text[]) as name, unnest($6::text[]) as email,
+               unnest($7::text[]) as phone, unnest($8::text[]) as locale, unnest($9::text[]) as words) as w
 on conflict (show_id, booking_id) do update
    set name = excluded.name, email = excluded.email, phone = excluded.phone, locale = excluded.locale, search = excluded.search;
 
 -- name: ticket_holders_save
 -- $1 show_id[], $2 booking_id[], $3 n[], $4 organisation_id[], $5 customer_id[], $6 name[].
 insert into ticket_holders (show_id, booking_id, n, organisation_id, customer_id, name)
-select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::text[])
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::int[]), unnest($4::uuid[]), unnest($5::text[]), unnest($6::text[])
 on conflict (show_id, booking_id, n) do update set name = excluded.name;
 
 -- name: ticket_holders_clear

@@ -12,12 +12,14 @@ select w.show_id, w.version, w.n, w.organisation_id, w.at, w.type, w.actor, w.re
        w.block_id, w.before_status, w.after_status, w.expires_at,
        w.seat_nos::int[], w.seat_states, w.area_nos::int[], w.area_units::int[], w.detail::jsonb,
        w.booking_id, w.payment_id, w.refund_id, w.ticket_ids::uuid[], w.area_booked::int[], w.amount_minor
-  from unnest($1::uuid[], $2::bigint[], $3::int[], $4::uuid[], $5::timestamptz[], $6::text[], $7::text[], $8::text[], $9::uuid[],
-              $10::uuid[], $11::text[], $12::text[], $13::timestamptz[], $14::text[], $15::text[],
-              $16::text[], $17::text[], $18::text[], $19::uuid[], $20::uuid[], $21::uuid[], $22::text[], $23::text[], $24::bigint[])
-    as w(show_id, version, n, organisation_id, at, type, actor, reason, reservation_id,
-         block_id, before_status, after_status, expires_at, seat_nos, seat_states, area_nos, area_units, detail,
-         booking_id, payment_id, refund_id, ticket_ids, area_booked, amount_minor);
+  from (select unnest($1::uuid[]) as show_id, unnest($2::bigint[]) as version, unnest($3::int[]) as n,
+               unnest($4::uuid[]) as organisation_id, unnest($5::timestamptz[]) as at, unnest($6::text[]) as type,
+               unnest($7::text[]) as actor, unnest($8::text[]) as reason, unnest($9::uuid[]) as reservation_id,
+               unnest($10::uuid[]) as block_id, unnest($11::text[]) as before_status, unnest($12::text[]) as after_status,
+               unnest($13::timestamptz[]) as expires_at, unnest($14::text[]) as seat_nos, unnest($15::text[]) as seat_states,
+               unnest($16::text[]) as area_nos, unnest($17::text[]) as area_units, unnest($18::text[]) as detail,
+               unnest($19::uuid[]) as booking_id, unnest($20::uuid[]) as payment_id, unnest($21::uuid[]) as refund_id,
+               unnest($22::text[]) as ticket_ids, unnest($23::text[]) as area_booked, unnest($24::bigint[]) as amount_minor) as w;
 
 -- name: changes_of_show
 -- A page of one show's log. A show's versions are made one after the other under its lock, so their order is the order

@@ -11,8 +11,9 @@ select w.i, k.fingerprint, k.receipt
 -- $1 owner[], $2 key[], $3 organisation_id[], $4 fingerprint[], $5 created_at[] (null: now), $6 show_id[], $7 receipt[].
 insert into idempotency_keys (owner, key, organisation_id, fingerprint, created_at, show_id, receipt)
 select w.owner, w.key, w.organisation_id, w.fingerprint, coalesce(w.created_at, clock_timestamp()), w.show_id, w.receipt
-  from unnest($1::text[], $2::uuid[], $3::uuid[], $4::bytea[], $5::timestamptz[], $6::uuid[], $7::text[])
-    as w(owner, key, organisation_id, fingerprint, created_at, show_id, receipt);
+  from (select unnest($1::text[]) as owner, unnest($2::uuid[]) as key, unnest($3::uuid[]) as organisation_id,
+               unnest($4::bytea[]) as fingerprint, unnest($5::timestamptz[]) as created_at, unnest($6::uuid[]) as show_id,
+               unnest($7::text[]) as receipt) as w;
 
 -- name: idempotency_purge
 -- Forgets keys older than 24 hours, at most $1 at a time.

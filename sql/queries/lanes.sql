@@ -12,6 +12,10 @@
 -- Where two indexes of a table begin with the show, one seems as good as the
 -- other while there are no statistics: so there is only one, the others begin
 -- with what is rarer, or the look-up asks for the order of the index it means.
+--
+-- Rows to write come as arrays that a select list unnests, side by side. In FROM
+-- each array would have a store of its own, and from eight on (128 kB) their
+-- memory goes back to the kernel after each statement and has to be had again.
 
 -- name: lanes_try_shows
 -- Tries each show's lock, in the order given (sorted by the caller). $1 show_id[].

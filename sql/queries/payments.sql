@@ -14,8 +14,9 @@ select w.show_id, p.booking_id, p.payment_id, p.gateway, p.method, p.status, p.a
 -- $14 created_at[], $15 settled_at[].
 insert into payments (show_id, booking_id, payment_id, organisation_id, gateway, method, status, amount_minor,
        refunded_minor, currency, gateway_ref, decline_code, next_action, created_at, settled_at)
-select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bigint[],
-                     $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::timestamptz[])
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::uuid[]), unnest($5::text[]), unnest($6::text[]),
+       unnest($7::text[]), unnest($8::bigint[]), unnest($9::bigint[]), unnest($10::text[]), unnest($11::text[]),
+       unnest($12::text[]), unnest($13::text[]), unnest($14::timestamptz[]), unnest($15::timestamptz[])
 on conflict (show_id, booking_id, payment_id) do update
    set status = excluded.status, refunded_minor = excluded.refunded_minor, gateway_ref = excluded.gateway_ref,
        decline_code = excluded.decline_code, next_action = excluded.next_action, settled_at = excluded.settled_at;
@@ -51,7 +52,7 @@ select count(*), coalesce(extract(epoch from clock_timestamp() - min(p.created_a
 -- name: payment_checks_insert
 -- $1 payment_id[], $2 show_id[], $3 organisation_id[], $4 due_at[].
 insert into payment_checks (payment_id, show_id, organisation_id, due_at)
-select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::timestamptz[])
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::timestamptz[])
 on conflict (payment_id) do nothing;
 
 -- name: payment_checks_hurry
@@ -109,10 +110,12 @@ insert into refunds (show_id, booking_id, refund_id, organisation_id, payment_id
        currency, ticket_ids, ticket_amounts, gateway_ref, failure, created_at, settled_at, attempt)
 select w.show_id, w.booking_id, w.refund_id, w.organisation_id, w.payment_id, w.cause, w.reason, w.status, w.amount_minor,
        w.currency, w.ticket_ids::uuid[], w.ticket_amounts::bigint[], w.gateway_ref, w.failure, w.created_at, w.settled_at, w.attempt
-  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-              $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::timestamptz[], $16::timestamptz[], $17::int[])
-    as w(show_id, booking_id, refund_id, organisation_id, payment_id, cause, reason, status, amount_minor,
-         currency, ticket_ids, ticket_amounts, gateway_ref, failure, created_at, settled_at, attempt)
+  from (select unnest($1::uuid[]) as show_id, unnest($2::uuid[]) as booking_id, unnest($3::uuid[]) as refund_id,
+               unnest($4::uuid[]) as organisation_id, unnest($5::uuid[]) as payment_id, unnest($6::text[]) as cause,
+               unnest($7::text[]) as reason, unnest($8::text[]) as status, unnest($9::bigint[]) as amount_minor,
+               unnest($10::text[]) as currency, unnest($11::text[]) as ticket_ids, unnest($12::text[]) as ticket_amounts,
+               unnest($13::text[]) as gateway_ref, unnest($14::text[]) as failure, unnest($15::timestamptz[]) as created_at,
+               unnest($16::timestamptz[]) as settled_at, unnest($17::int[]) as attempt) as w
 on conflict (show_id, booking_id, refund_id) do update
    set status = excluded.status, gateway_ref = excluded.gateway_ref, failure = excluded.failure, settled_at = excluded.settled_at,
        attempt = excluded.attempt;

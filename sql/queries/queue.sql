@@ -210,7 +210,9 @@ select a.show_id, a.number, a.entry_id, a.customer_id, a.position, a.turn, a.adm
 -- Uses turns up. $1 show_id[], $2 organisation_id[], $3 number[], $4 entry_id[], $5 customer_id[], $6 position[], $7 admitted_at[],
 -- $8 lapses_at[], $9 session_ends_at[], $10 reservation_id[].
 insert into queue_admissions (show_id, organisation_id, number, entry_id, customer_id, position, admitted_at, lapses_at, session_ends_at, reservation_id)
-select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[], $5::text[], $6::bigint[], $7::timestamptz[], $8::timestamptz[], $9::timestamptz[], $10::uuid[])
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::bigint[]), unnest($4::uuid[]), unnest($5::text[]),
+       unnest($6::bigint[]), unnest($7::timestamptz[]), unnest($8::timestamptz[]), unnest($9::timestamptz[]),
+       unnest($10::uuid[])
 on conflict (show_id, number) do update
    set session_ends_at = excluded.session_ends_at, reservation_id = excluded.reservation_id;
 

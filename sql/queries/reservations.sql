@@ -68,14 +68,14 @@ select w.show_id, w.reservation_id, w.organisation_id, w.customer_id, 'active', 
        w.seat_nos::int[], w.seat_types::text[], w.seat_prices::bigint[],
        coalesce(w.area_nos::int[], '{}'), coalesce(w.area_types::text[], '{}'), coalesce(w.area_requested::int[], '{}'), coalesce(w.area_quantities::int[], '{}'), coalesce(w.area_prices::bigint[], '{}'),
        w.metadata::jsonb
-  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[],
-              $7::int[], $8::boolean[], $9::uuid[], $10::text[], $11::bigint[], $12::int[],
-              $13::text[], $14::text[], $15::text[],
-              $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[])
-    as w(show_id, reservation_id, organisation_id, customer_id, created_at, expires_at,
-         hold_seconds, staff, block_id, currency, total_minor, places,
-         seat_nos, seat_types, seat_prices,
-         area_nos, area_types, area_requested, area_quantities, area_prices, metadata);
+  from (select unnest($1::uuid[]) as show_id, unnest($2::uuid[]) as reservation_id, unnest($3::uuid[]) as organisation_id,
+               unnest($4::text[]) as customer_id, unnest($5::timestamptz[]) as created_at,
+               unnest($6::timestamptz[]) as expires_at, unnest($7::int[]) as hold_seconds, unnest($8::boolean[]) as staff,
+               unnest($9::uuid[]) as block_id, unnest($10::text[]) as currency, unnest($11::bigint[]) as total_minor,
+               unnest($12::int[]) as places, unnest($13::text[]) as seat_nos, unnest($14::text[]) as seat_types,
+               unnest($15::text[]) as seat_prices, unnest($16::text[]) as area_nos, unnest($17::text[]) as area_types,
+               unnest($18::text[]) as area_requested, unnest($19::text[]) as area_quantities,
+               unnest($20::text[]) as area_prices, unnest($21::text[]) as metadata) as w;
 
 -- name: reservations_update
 -- What may change about reservations that exist. The arguments are those of reservations_insert, then
@@ -90,16 +90,16 @@ select w.show_id, w.reservation_id, w.organisation_id, w.customer_id, w.created_
        w.seat_nos::int[], w.seat_types::text[], w.seat_prices::bigint[],
        coalesce(w.area_nos::int[], '{}'), coalesce(w.area_types::text[], '{}'), coalesce(w.area_requested::int[], '{}'), coalesce(w.area_quantities::int[], '{}'), coalesce(w.area_prices::bigint[], '{}'),
        w.metadata::jsonb, w.status, w.closed_at, w.close_reason, w.booking_id, w.own_expires_at, w.cancelled_places
-  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[], $6::timestamptz[],
-              $7::int[], $8::boolean[], $9::uuid[], $10::text[], $11::bigint[], $12::int[],
-              $13::text[], $14::text[], $15::text[],
-              $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[],
-              $22::text[], $23::timestamptz[], $24::text[], $25::uuid[], $26::timestamptz[], $27::int[])
-    as w(show_id, reservation_id, organisation_id, customer_id, created_at, expires_at,
-         hold_seconds, staff, block_id, currency, total_minor, places,
-         seat_nos, seat_types, seat_prices,
-         area_nos, area_types, area_requested, area_quantities, area_prices, metadata, status, closed_at, close_reason,
-         booking_id, own_expires_at, cancelled_places)
+  from (select unnest($1::uuid[]) as show_id, unnest($2::uuid[]) as reservation_id, unnest($3::uuid[]) as organisation_id,
+               unnest($4::text[]) as customer_id, unnest($5::timestamptz[]) as created_at,
+               unnest($6::timestamptz[]) as expires_at, unnest($7::int[]) as hold_seconds, unnest($8::boolean[]) as staff,
+               unnest($9::uuid[]) as block_id, unnest($10::text[]) as currency, unnest($11::bigint[]) as total_minor,
+               unnest($12::int[]) as places, unnest($13::text[]) as seat_nos, unnest($14::text[]) as seat_types,
+               unnest($15::text[]) as seat_prices, unnest($16::text[]) as area_nos, unnest($17::text[]) as area_types,
+               unnest($18::text[]) as area_requested, unnest($19::text[]) as area_quantities,
+               unnest($20::text[]) as area_prices, unnest($21::text[]) as metadata, unnest($22::text[]) as status,
+               unnest($23::timestamptz[]) as closed_at, unnest($24::text[]) as close_reason, unnest($25::uuid[]) as booking_id,
+               unnest($26::timestamptz[]) as own_expires_at, unnest($27::int[]) as cancelled_places) as w
 on conflict (show_id, reservation_id) do update
    set status = excluded.status, expires_at = excluded.expires_at, closed_at = excluded.closed_at,
        close_reason = excluded.close_reason, total_minor = excluded.total_minor, places = excluded.places,

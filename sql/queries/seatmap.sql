@@ -36,8 +36,9 @@ select s.show_id, s.seat_no, s.state, s.reservation_id, s.held_until, s.block_id
 -- $8 holder[].
 insert into show_seats (show_id, organisation_id, seat_no, state, reservation_id, held_until, block_id, holder)
 select w.show_id, w.organisation_id, w.seat_no, w.state::"char", w.reservation_id, w.held_until, w.block_id, w.holder
-  from unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::uuid[], $6::timestamptz[], $7::uuid[], $8::int[])
-    as w(show_id, organisation_id, seat_no, state, reservation_id, held_until, block_id, holder)
+  from (select unnest($1::uuid[]) as show_id, unnest($2::uuid[]) as organisation_id, unnest($3::int[]) as seat_no,
+               unnest($4::text[]) as state, unnest($5::uuid[]) as reservation_id, unnest($6::timestamptz[]) as held_until,
+               unnest($7::uuid[]) as block_id, unnest($8::int[]) as holder) as w
 on conflict (show_id, seat_no) do update
    set state = excluded.state, reservation_id = excluded.reservation_id, held_until = excluded.held_until,
        block_id = excluded.block_id, holder = excluded.holder;
@@ -59,7 +60,8 @@ select a.show_id, a.area_no, a.area_id, a.name, a.category, a.capacity, a.held, 
 -- name: areas_update
 -- $1 show_id[], $2 organisation_id[], $3 area_no[], $4 area_id[], $5 name[], $6 category[], $7 capacity[], $8 held[], $9 booked[].
 insert into show_areas (show_id, organisation_id, area_no, area_id, name, category, capacity, held, booked)
-select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[], $6::text[], $7::int[], $8::int[], $9::int[])
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::int[]), unnest($4::uuid[]), unnest($5::text[]), unnest($6::text[]),
+       unnest($7::int[]), unnest($8::int[]), unnest($9::int[])
 on conflict (show_id, area_no) do update
    set name = excluded.name, category = excluded.category, capacity = excluded.capacity,
        held = excluded.held, booked = excluded.booked;

@@ -28,7 +28,7 @@ select h.show_id, h.version, clock_timestamp() from show_heads h where h.show_id
 -- what it finds wrong must fail the transaction by itself.
 -- $1 show_id[], $2 organisation_id[], $3 version[], $4 changed_at[], $5 definition[].
 insert into show_heads as h (show_id, organisation_id, version, changed_at, definition)
-select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::timestamptz[], $5::bigint[])
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::bigint[]), unnest($4::timestamptz[]), unnest($5::bigint[])
 on conflict (show_id) do update
    set version = case when h.version < excluded.version then excluded.version end,
        changed_at = excluded.changed_at, definition = excluded.definition;
@@ -85,8 +85,8 @@ select $1, $2, seat_no from plan_seats where plan_id = $3 order by seat_no;
 -- $8 capacity[].
 insert into show_areas (show_id, organisation_id, area_no, area_id, name, category, external_ref, capacity)
 select $1, $2, a.area_no, a.area_id, a.name, a.category, nullif(a.external_ref, ''), a.capacity
-  from unnest($3::int[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::int[])
-    as a(area_no, area_id, name, category, external_ref, capacity);
+  from (select unnest($3::int[]) as area_no, unnest($4::uuid[]) as area_id, unnest($5::text[]) as name,
+               unnest($6::text[]) as category, unnest($7::text[]) as external_ref, unnest($8::int[]) as capacity) as a;
 
 -- name: shows_save_facts
 -- What is told about a show and decides nothing. $1 show_id, $2 doors_at, $3 language or '', $4 format, $5 accessibility,

@@ -22,8 +22,10 @@ select w.show_id, t.booking_id, t.n, t.ticket_id, t.seat_no, t.area_no, t.ticket
 -- $16 void_at[].
 insert into tickets (show_id, booking_id, n, ticket_id, organisation_id, seat_no, area_no, ticket_type, price_minor,
        refunded_minor, status, issued_at, used_at, used_gate, used_scan, void_at)
-select * from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::uuid[], $6::int[], $7::int[], $8::text[], $9::bigint[],
-                     $10::bigint[], $11::text[], $12::timestamptz[], $13::timestamptz[], $14::text[], $15::uuid[], $16::timestamptz[])
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::int[]), unnest($4::uuid[]), unnest($5::uuid[]), unnest($6::int[]),
+       unnest($7::int[]), unnest($8::text[]), unnest($9::bigint[]), unnest($10::bigint[]), unnest($11::text[]),
+       unnest($12::timestamptz[]), unnest($13::timestamptz[]), unnest($14::text[]), unnest($15::uuid[]),
+       unnest($16::timestamptz[])
 on conflict (show_id, booking_id, n) do update
    set refunded_minor = excluded.refunded_minor, status = excluded.status, used_at = excluded.used_at,
        used_gate = excluded.used_gate, used_scan = excluded.used_scan, void_at = excluded.void_at;
@@ -68,8 +70,9 @@ select w.show_id, s.scan_id, s.ticket_id, s.result, s.admitted, s.should_not, s.
 -- $1 show_id[], $2 scan_id[], $3 organisation_id[], $4 ticket_id[], $5 result[], $6 admitted[], $7 should_not[], $8 offline[],
 -- $9 gate[], $10 at[], $11 recorded_at[], $12 first_at[], $13 first_gate[].
 insert into scans (show_id, scan_id, organisation_id, ticket_id, result, admitted, should_not, offline, gate, at, recorded_at, first_at, first_gate)
-select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::boolean[], $7::boolean[], $8::boolean[],
-                     $9::text[], $10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::text[])
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::uuid[]), unnest($5::text[]),
+       unnest($6::boolean[]), unnest($7::boolean[]), unnest($8::boolean[]), unnest($9::text[]), unnest($10::timestamptz[]),
+       unnest($11::timestamptz[]), unnest($12::timestamptz[]), unnest($13::text[])
 on conflict (show_id, scan_id) do update
    set result = excluded.result, should_not = excluded.should_not, first_at = excluded.first_at, first_gate = excluded.first_gate;
 

@@ -70,10 +70,11 @@ insert into waitlist_entries (show_id, entry_id, organisation_id, customer_id, e
        joined_at, offered_at, reservation_id, closed_at)
 select w.show_id, w.entry_id, w.organisation_id, w.customer_id, w.entry_no, w.party_size, w.categories::text[], w.status,
        w.joined_at, w.offered_at, w.reservation_id, w.closed_at
-  from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::bigint[], $6::int[], $7::text[], $8::text[],
-              $9::timestamptz[], $10::timestamptz[], $11::uuid[], $12::timestamptz[])
-    as w(show_id, entry_id, organisation_id, customer_id, entry_no, party_size, categories, status, joined_at, offered_at,
-         reservation_id, closed_at)
+  from (select unnest($1::uuid[]) as show_id, unnest($2::uuid[]) as entry_id, unnest($3::uuid[]) as organisation_id,
+               unnest($4::text[]) as customer_id, unnest($5::bigint[]) as entry_no, unnest($6::int[]) as party_size,
+               unnest($7::text[]) as categories, unnest($8::text[]) as status, unnest($9::timestamptz[]) as joined_at,
+               unnest($10::timestamptz[]) as offered_at, unnest($11::uuid[]) as reservation_id,
+               unnest($12::timestamptz[]) as closed_at) as w
 on conflict (show_id, entry_id) do update
    set status = excluded.status, offered_at = excluded.offered_at, reservation_id = excluded.reservation_id,
        closed_at = excluded.closed_at;
