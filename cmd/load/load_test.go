@@ -354,6 +354,39 @@ func TestADrill(t *testing.T) {
 		}
 	})
 
+	t.Run("BuysWithTokensWhileOthersPoll", func(t *testing.T) {
+		t.Parallel()
+		var tokens strings.Builder
+		for range 3 {
+			a, err := http.Post(s.url+"/api/v1/sessions", "application/json", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var session struct{ Token string }
+			if err := json.NewDecoder(a.Body).Decode(&session); err != nil || session.Token == "" {
+				t.Fatal(a.Status, err)
+			}
+			a.Body.Close()
+			tokens.WriteString(session.Token + "\n")
+		}
+		file := filepath.Join(t.TempDir(), "tokens")
+		if err := os.WriteFile(file, []byte(tokens.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, r, stdout, stderr := run(t, t.Context(), "--target", s.url, "--show", s.show(t, fixture.Options{Seats: 60}), "--buyers", "12", "--over", "500ms", "--think", "5ms", "--hold", "1s",
+			"--abandon", "0", "--release", "0", "--bearer", file, "--watch", "poll", "--viewers", "3")
+		if code != exitFine || r.Outcomes[paid] == 0 {
+			t.Errorf("exit %d\n%s\n%s", code, stdout, stderr)
+		}
+		looks := map[string]int64{}
+		for _, step := range r.Steps {
+			looks[step.Step] = step.Count
+		}
+		if looks[stepView] == 0 || looks[stepSession] > 0 {
+			t.Errorf("viewers looked %d times, and %d asked for a token who had one", looks[stepView], looks[stepSession])
+		}
+	})
+
 	t.Run("QueuesWhereThereIsAWaitingRoom", func(t *testing.T) {
 		t.Parallel()
 		for _, lies := range []bool{false, true} {

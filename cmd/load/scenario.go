@@ -374,11 +374,10 @@ func (b *buyer) signIn() error {
 	if a.status != http.StatusCreated {
 		return &unexpected{"POST /sessions", a}
 	}
-	b.caller = caller{header: "Authorization", value: "Bearer " + session.Token}
 	if err := a.decode(&session); err != nil {
 		return err
 	}
-	b.value = "Bearer " + session.Token
+	b.caller = caller{header: "Authorization", value: "Bearer " + session.Token}
 	return nil
 }
 
