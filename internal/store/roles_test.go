@@ -297,9 +297,9 @@ func TestCheckSettings(t *testing.T) {
 			if got, err := store.CheckSettings(t.Context(), conn); err != nil || len(got) != 0 {
 				t.Fatalf("got %v, %v", got, err)
 			}
-			want := []string{"default_transaction_isolation", "idle_in_transaction_session_timeout", "statement_timeout", "synchronous_commit"}
+			want := []string{"default_transaction_isolation", "idle_in_transaction_session_timeout", "jit", "statement_timeout", "synchronous_commit"}
 			if role == store.RoleLane {
-				want = append(want, "enable_hashjoin", "enable_mergejoin", "enable_seqscan", "jit", "plan_cache_mode")
+				want = append(want, "enable_hashjoin", "enable_mergejoin", "enable_seqscan", "plan_cache_mode")
 				slices.Sort(want)
 			}
 			for _, name := range want {

@@ -4,11 +4,11 @@ with expected (role, name, allowed) as (values
   (null,           'statement_timeout',                   array['10s']),
   (null,           'default_transaction_isolation',       array['read committed']),
   (null,           'synchronous_commit',                  array['on', 'remote_apply']), -- the second waits even longer
+  (null,           'jit',                                 array['off']),
   ('rowlock_lane', 'plan_cache_mode',                     array['force_generic_plan']),
   ('rowlock_lane', 'enable_seqscan',                      array['off']),
   ('rowlock_lane', 'enable_hashjoin',                     array['off']),
-  ('rowlock_lane', 'enable_mergejoin',                    array['off']),
-  ('rowlock_lane', 'jit',                                 array['off'])
+  ('rowlock_lane', 'enable_mergejoin',                    array['off'])
 )
 select name, current_setting(name), allowed[1]
   from expected
