@@ -342,6 +342,23 @@ func (f *EventFilter) date() *string {
 	return &f.Date
 }
 
+// window is when shows that match start. Those of a day start within a day of
+// it in UTC, whatever their zone: the index knows only instants.
+func (f *EventFilter) window() (from, to *time.Time) {
+	from, to = f.From, f.To
+	day, err := time.Parse(time.DateOnly, f.Date)
+	if err != nil {
+		return from, to
+	}
+	if first := day.AddDate(0, 0, -1); from == nil || from.Before(first) {
+		from = &first
+	}
+	if last := day.AddDate(0, 0, 2); to == nil || to.After(last) {
+		to = &last
+	}
+	return from, to
+}
+
 // likeEscaper keeps a search from being a pattern.
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
@@ -352,8 +369,10 @@ func (s *Store) Events(ctx context.Context, f EventFilter) (list []EventListing,
 		pattern = "%" + likeEscaper.Replace(q) + "%"
 	}
 	find := func(ctx context.Context, q querier) error {
-		ids, err := readIDs(ctx, q, sqlEventsFind, f.Organisation, f.Drafts, f.Kind, f.Genre, pattern, f.ExternalRef,
-			idOrNil(f.VenueID), f.City, f.date(), f.From, f.To, f.Language, f.upcoming(), f.anyShow(), f.after(), f.Limit, nil)
+		from, to := f.window()
+		// Planned each time: which way to go depends on what is asked for, and a plan for anything looks at every event.
+		ids, err := readIDs(ctx, q, sqlEventsFind, pgx.QueryExecModeCacheDescribe, f.Organisation, f.Drafts, f.Kind, f.Genre, pattern, f.ExternalRef,
+			idOrNil(f.VenueID), f.City, f.date(), from, to, f.Language, f.upcoming(), f.anyShow(), f.after(), f.Limit, nil)
 		if err == nil {
 			list, err = s.listings(ctx, q, ids, &f)
 		}
@@ -390,8 +409,9 @@ func (s *Store) listings(ctx context.Context, q querier, ids []uuid.UUID, f *Eve
 	if err != nil {
 		return nil, err
 	}
-	rows, err = q.Query(ctx, sqlEventsShows, ids, f.Drafts, f.ShowsMax, idOrNil(f.VenueID), f.City, f.date(), f.From, f.To, f.Language, f.upcoming(), nil)
-	shows, err := collect(rows, err, scanID)
+	from, to := f.window()
+	rows, err = q.Query(ctx, sqlEventsShows, ids, f.Drafts, f.ShowsMax, idOrNil(f.VenueID), f.City, f.date(), from, to, f.Language, f.upcoming(), nil, f.Organisation)
+	shows, err := collect(rows, err, scanShowState)
 	if err != nil {
 		return nil, err
 	}
@@ -399,20 +419,20 @@ func (s *Store) listings(ctx context.Context, q querier, ids []uuid.UUID, f *Eve
 	if err != nil {
 		return nil, err
 	}
-	byEvent := map[uuid.UUID]*EventListing{}
-	for _, e := range events {
-		byEvent[e.ID] = &EventListing{Event: e}
-	}
-	for _, show := range read {
-		if e := byEvent[show.EventID]; e != nil {
-			e.Shows = append(e.Shows, show)
-		}
+	byID := make(map[uuid.UUID]*boxoffice.Event, len(events))
+	for i := range events {
+		byID[events[i].ID] = &events[i]
 	}
 	list := make([]EventListing, 0, len(ids))
 	for _, id := range ids {
-		if e := byEvent[id]; e != nil {
-			list = append(list, *e)
+		n := 0 // of the event's shows, which stand together
+		for n < len(read) && read[n].EventID == id {
+			n++
 		}
+		if e := byID[id]; e != nil {
+			list = append(list, EventListing{*e, read[:n]})
+		}
+		read = read[n:]
 	}
 	return list, nil
 }

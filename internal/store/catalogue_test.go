@@ -130,17 +130,23 @@ func TestACorrectedZoneMovesNoShow(t *testing.T) {
 	if on("2099-05-02") != 1 || on("2099-05-01") != 0 {
 		t.Error("not on 2 May in Berlin")
 	}
-	if _, _, err := s.AmendVenue(t.Context(), fixture.Key(), store.Amendment[boxoffice.Venue]{
-		Organisation: org, ID: m.VenueID, Change: func(v *boxoffice.Venue) { v.TimeZone = "Europe/London" },
-	}); err != nil {
-		t.Fatal(err)
-	}
-	show, err := s.ReadShow(t.Context(), m.ID, org, false)
-	if err != nil || show.TimeZone != "Europe/London" || !show.StartsAt.Equal(start) {
-		t.Errorf("%s %s, %v", show.TimeZone, show.StartsAt, err)
-	}
-	if on("2099-05-01") != 1 || on("2099-05-02") != 0 {
-		t.Error("not on 1 May in London")
+	for zone, day := range map[string]string{
+		"Europe/London": "2099-05-01", "Pacific/Kiritimati": "2099-05-02", "Pacific/Pago_Pago": "2099-05-01",
+	} {
+		if _, _, err := s.AmendVenue(t.Context(), fixture.Key(), store.Amendment[boxoffice.Venue]{
+			Organisation: org, ID: m.VenueID, Change: func(v *boxoffice.Venue) { v.TimeZone = zone },
+		}); err != nil {
+			t.Fatal(err)
+		}
+		show, err := s.ReadShow(t.Context(), m.ID, org, false)
+		if err != nil || show.TimeZone != zone || !show.StartsAt.Equal(start) {
+			t.Errorf("%s %s, %v", show.TimeZone, show.StartsAt, err)
+		}
+		for _, other := range []string{"2099-04-30", "2099-05-01", "2099-05-02", "2099-05-03"} {
+			if on(other) == 1 != (other == day) {
+				t.Errorf("%s: on %s it is listed %d times", zone, other, on(other))
+			}
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,8 +26,10 @@ var (
 	sqlShowsFindByEvent   = queries.Must("shows_find_by_event")
 	sqlShowsFindByVenue   = queries.Must("shows_find_by_venue")
 	sqlShowsFindByRef     = queries.Must("shows_find_by_ref")
+	sqlShowsState         = queries.Must("shows_state")
 	sqlShowsRead          = queries.Must("shows_read")
 	sqlShowPricesReadMany = queries.Must("show_prices_read")
+	sqlHousesNamed        = queries.Must("houses_named")
 	sqlShowsCount         = queries.Must("shows_count")
 )
 
@@ -594,7 +598,7 @@ func (s *Store) Shows(ctx context.Context, f ShowFilter) (list []ShowListing, er
 	find := func(ctx context.Context, q querier) error {
 		ids, err := readIDs(ctx, q, sql, args...)
 		if err == nil {
-			list, err = s.readShows(ctx, q, ids)
+			list, err = s.readShowsNamed(ctx, q, ids)
 		}
 		return err
 	}
@@ -609,7 +613,7 @@ func (s *Store) Shows(ctx context.Context, f ShowFilter) (list []ShowListing, er
 // ReadShow reads one show. A draft is NOT_FOUND for everybody but those of its
 // organisation who may see drafts.
 func (s *Store) ReadShow(ctx context.Context, id, organisation uuid.UUID, drafts bool) (ShowListing, error) {
-	list, err := s.readShows(ctx, s.pool, []uuid.UUID{id})
+	list, err := s.readShowsNamed(ctx, s.pool, []uuid.UUID{id})
 	if err != nil {
 		return ShowListing{}, err
 	}
@@ -619,44 +623,142 @@ func (s *Store) ReadShow(ctx context.Context, id, organisation uuid.UUID, drafts
 	return list[0], nil
 }
 
-// readShows reads shows with prices and availability, in the order of the ids.
-func (s *Store) readShows(ctx context.Context, q querier, ids []uuid.UUID) ([]ShowListing, error) {
+// listingsMax is how many shows are kept as they were read, in a generation: a
+// kilobyte each.
+const listingsMax = 50_000
+
+// knownShow is a show as it was read, without what changes by itself: its
+// version, the clock, availability, and the names of the house it is in. It
+// never changes.
+type knownShow struct {
+	ShowListing
+	row uint32 // which version of its row that was
+}
+
+// showState is what of a show may have changed since it was read.
+type showState struct {
+	id      uuid.UUID
+	row     uint32
+	version int64
+	now     time.Time
+}
+
+func scanShowState(row pgx.Row) (n showState, err error) {
+	err = row.Scan(&n.id, &n.row, &n.version, &n.now)
+	return n, err
+}
+
+// readShowsNamed reads shows by their ids, in that order.
+func (s *Store) readShowsNamed(ctx context.Context, q querier, ids []uuid.UUID) ([]ShowListing, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	rows, err := q.Query(ctx, sqlShowsState, ids)
+	states, err := collect(rows, err, scanShowState)
+	if err != nil {
+		return nil, err
+	}
+	return s.readShows(ctx, q, states)
+}
+
+// readShows reads shows with prices and availability, in the order of the
+// states. A show whose row is the one that it was read from is not read again:
+// its prices change with it.
+func (s *Store) readShows(ctx context.Context, q querier, states []showState) ([]ShowListing, error) {
+	var unknown []uuid.UUID
+	list := make([]ShowListing, len(states))
+	at := make(map[uuid.UUID]*ShowListing, len(states))
+	for i, state := range states {
+		if known, ok := s.known.Load(state.id); ok && known.row == state.row {
+			list[i] = known.ShowListing
+			list[i].Version, list[i].Now = state.version, state.now
+			continue
+		}
+		unknown = append(unknown, state.id)
+		at[state.id] = &list[i]
+	}
+	if len(unknown) > 0 {
+		fresh, err := s.readKnown(ctx, q, unknown)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range fresh {
+			*at[k.ShowID] = k.ShowListing
+			s.known.Store(k.ShowID, k)
+		}
+	}
+	if err := nameHouses(ctx, q, list); err != nil {
+		return nil, err
+	}
+	return list, s.count(ctx, q, list)
+}
+
+// readKnown reads shows whatever is known of them, in any order.
+func (s *Store) readKnown(ctx context.Context, q querier, ids []uuid.UUID) ([]*knownShow, error) {
 	rows, err := q.Query(ctx, sqlShowsRead, ids)
 	list, err := collect(rows, err, scanShow)
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[uuid.UUID]*ShowListing, len(list))
-	for i := range list {
-		byID[list[i].ShowID] = &list[i]
+	byID := make(map[uuid.UUID]*knownShow, len(list))
+	for _, show := range list {
+		byID[show.ShowID] = show
 	}
 	if rows, err = q.Query(ctx, sqlShowPricesReadMany, ids); err != nil {
 		return nil, coded(err)
 	}
 	var id uuid.UUID
 	var p Price
-	if _, err := pgx.ForEachRow(rows, []any{&id, &p.Category, &p.TicketType, &p.AmountMinor}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&id, &p.Category, &p.TicketType, &p.AmountMinor}, func() error {
 		if show := byID[id]; show != nil {
 			show.PriceList = append(show.PriceList, p)
 		}
 		return nil
-	}); err != nil {
-		return nil, coded(err)
-	}
-	return list, s.count(ctx, q, list)
+	})
+	return list, coded(err)
 }
 
-func scanShow(row pgx.Row) (l ShowListing, err error) {
+func scanShow(row pgx.Row) (*knownShow, error) {
+	var l knownShow
 	var plan, venue, hall *uuid.UUID
-	err = row.Scan(&l.ShowID, &l.OrganisationID, &l.EventID, &plan, &l.Status, &l.StartsAt, &l.EndsAt, &l.TimeZone,
+	err := row.Scan(&l.ShowID, &l.OrganisationID, &l.EventID, &plan, &l.Status, &l.StartsAt, &l.EndsAt, &l.TimeZone,
 		&l.Currency, &l.HoldSeconds, &l.MaxHoldSeconds, &l.MaxPlacesPerReservation, &l.MaxPlacesPerCustomer, &l.OfferSeconds,
 		&l.SalesStartAt, &l.SalesEndAt, &l.Definition,
 		&l.Facts.DoorsAt, &l.Facts.Language, &l.Facts.Format, &l.Facts.Accessibility, &l.Facts.Note, &l.Facts.Cancellation, &l.Facts.TestMode,
-		&l.Facts.ExternalRef, &l.Facts.Metadata,
-		&venue, &l.VenueName, &l.City, &l.Country, &hall, &l.HallName, &l.Version, &l.Now, &l.QueueOpen)
+		&l.Facts.ExternalRef, &l.Facts.Metadata, &venue, &hall, &l.QueueOpen,
+		&l.row, &l.Version, &l.Now)
 	l.PlanID, l.VenueID, l.HallID = orZero(plan), orZero(venue), orZero(hall)
-	return l, err
+	return &l, err
+}
+
+// nameHouses sets the names of the shows' venues and halls, which may change
+// when no show does.
+func nameHouses(ctx context.Context, q querier, list []ShowListing) error {
+	type house struct{ name, city, country string }
+	houses := map[uuid.UUID]house{}
+	for i := range list {
+		houses[list[i].VenueID], houses[list[i].HallID] = house{}, house{}
+	}
+	delete(houses, uuid.Nil)
+	if len(houses) == 0 {
+		return nil
+	}
+	rows, err := q.Query(ctx, sqlHousesNamed, slices.Collect(maps.Keys(houses)))
+	if err != nil {
+		return coded(err)
+	}
+	var id uuid.UUID
+	var h house
+	if _, err := pgx.ForEachRow(rows, []any{&id, &h.name, &h.city, &h.country}, func() error {
+		houses[id] = h
+		return nil
+	}); err != nil {
+		return coded(err)
+	}
+	for i := range list {
+		l := &list[i]
+		venue := houses[l.VenueID]
+		l.VenueName, l.City, l.Country, l.HallName = venue.name, venue.city, venue.country, houses[l.HallID].name
+	}
+	return nil
 }

@@ -373,6 +373,86 @@ func TestAvailability(t *testing.T) {
 	}
 }
 
+// Lists keep what they have read of shows, and look whether it is still so.
+func TestListsTellOfShowsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	writer, reader := fixture.On(t, db), fixture.On(t, db) // two processes
+	m := fixture.Show(t, writer, fixture.Options{})
+	lists := func() []store.ShowListing {
+		t.Helper()
+		shows, err := reader.Shows(t.Context(), store.ShowFilter{Organisation: org, Page: store.Page{Limit: 10}})
+		if err != nil || len(shows) != 1 {
+			t.Fatalf("%d shows, %v", len(shows), err)
+		}
+		events, err := reader.Events(t.Context(), store.EventFilter{Organisation: org, ShowsMax: 10, Page: store.Page{Limit: 10}})
+		if err != nil || len(events) != 1 || len(events[0].Shows) != 1 {
+			t.Fatalf("%d events, %v", len(events), err)
+		}
+		one, err := reader.ReadShow(t.Context(), m.ID, org, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []store.ShowListing{shows[0], events[0].Shows[0], one}
+	}
+	amend := func(a store.ShowAmendment) error {
+		key := fixture.Key()
+		return second(writer.AmendShow(t.Context(), fixture.Staff, &key, org, m.ID, a))
+	}
+	by := func(sql string) error {
+		return second(db.Pool("").Exec(t.Context(), sql))
+	}
+	version := lists()[0].Version
+	for _, c := range []struct {
+		name    string
+		change  func() error
+		visible func(store.ShowListing) bool
+	}{
+		{"prices", func() error {
+			return amend(store.ShowAmendment{Prices: []store.Price{{Category: "Front", AmountMinor: 1}, {Category: "Back", AmountMinor: 2}}})
+		}, func(l store.ShowListing) bool { return len(l.PriceList) == 2 && l.PriceList[1].AmountMinor == 1 }},
+		{"a fact", func() error {
+			return amend(store.ShowAmendment{Facts: func(f *boxoffice.ShowFacts) { f.Note = "Bring a coat." }})
+		}, func(l store.ShowListing) bool { return l.Facts.Note == "Bring a coat." }},
+		{"a pause", func() error {
+			key := fixture.Key()
+			return second(writer.SetShowStatus(t.Context(), fixture.Staff, &key, org, m.ID, boxoffice.SetShowStatus{Verb: boxoffice.PauseShow}))
+		}, func(l store.ShowListing) bool { return l.Status == boxoffice.ShowPaused && l.Version > version }},
+		{"the venue's name and zone", func() error {
+			_, _, err := writer.AmendVenue(t.Context(), fixture.Key(), store.Amendment[boxoffice.Venue]{
+				Organisation: org, ID: m.VenueID, Change: func(v *boxoffice.Venue) { v.Name, v.City, v.TimeZone = "Arena", "Turin", "Europe/Rome" },
+			})
+			return err
+		}, func(l store.ShowListing) bool {
+			return l.VenueName == "Arena" && l.City == "Turin" && l.TimeZone == "Europe/Rome" && l.HallName != ""
+		}},
+		{"the hall's name", func() error {
+			_, _, err := writer.AmendHall(t.Context(), fixture.Key(), store.Amendment[boxoffice.Hall]{
+				Organisation: org, ID: m.HallID, Change: func(h *boxoffice.Hall) { h.Name = "Cellar" },
+			})
+			return err
+		}, func(l store.ShowListing) bool { return l.HallName == "Cellar" && l.VenueName == "Arena" }},
+		{"a row, by hand", func() error { return by("update shows set note = 'No coats.'") },
+			func(l store.ShowListing) bool { return l.Facts.Note == "No coats." }},
+		{"nothing, and so nothing is read", func() error { return by("update show_prices set amount_minor = 77") },
+			func(l store.ShowListing) bool { return l.PriceList[1].AmountMinor == 1 }},
+		{"a cancellation", func() error {
+			key := fixture.Key()
+			return second(writer.SetShowStatus(t.Context(), fixture.Staff, &key, org, m.ID, boxoffice.SetShowStatus{Verb: boxoffice.CancelShow}))
+		}, func(l store.ShowListing) bool { return l.Status == boxoffice.ShowCancelled }},
+	} {
+		lists()
+		if err := c.change(); err != nil {
+			t.Fatal(c.name, err)
+		}
+		for i, l := range lists() {
+			if !c.visible(l) {
+				t.Errorf("%s: list %d says %+v", c.name, i, l)
+			}
+		}
+	}
+}
+
 func TestListingShowsScansNoTable(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
@@ -417,16 +497,29 @@ func TestListingShowsScansNoTable(t *testing.T) {
 		"shows_find_by_event": fmt.Sprintf("'%s', false, null, null, '', null, null, 51, null, '%s', null, true", org, uuid.New()),
 		"shows_find_by_venue": fmt.Sprintf("'%s', false, null, null, '', null, null, 51, null, '%s', true", org, uuid.New()),
 		"shows_find_by_ref":   fmt.Sprintf("'%s', false, 'x'", org),
+		"shows_state":         "array[" + id + "]::uuid[]",
 		"shows_read":          "array[" + id + "]::uuid[]",
 		"show_prices_read":    "array[" + id + "]::uuid[]",
 		"shows_count":         "array[" + id + "]::uuid[]",
 		"events_read":         "array[" + id + "]::uuid[]",
+		"events_shows":        fmt.Sprintf("array[%s]::uuid[], false, 20, null, '', null, null, null, '', true, null, '%s'", id, org),
 	} {
 		plan := explain(t, conn, name, args)
 		for _, table := range []string{"shows", "events", "show_heads", "show_seats", "show_areas", "show_prices", "reservations"} {
 			if strings.Contains(plan, "Seq Scan on "+table+" ") {
 				t.Errorf("%s:\n%s", name, plan)
 			}
+		}
+	}
+	// What is on is planned for what is asked: from the cursor on, event by event, however many shows one has.
+	if _, err := conn.Exec(t.Context(), "set plan_cache_mode = force_custom_plan"); err != nil {
+		t.Fatal(err)
+	}
+	plan := explain(t, conn, "events_find", fmt.Sprintf(
+		"'%s', false, '', '', '', '', null, 'Berlin', null, null, null, '', true, false, '%s', 51, null", org, uuid.Max))
+	for _, want := range []string{"Index Scan Backward using events_pkey", "Index Cond: (event_id < ", "Index Scan using shows_by_event"} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("events_find, no %s:\n%s", want, plan)
 		}
 	}
 	start := time.Now()

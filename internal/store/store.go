@@ -83,8 +83,9 @@ type Store struct {
 	terms    *termsCache
 	asked    singleflight.Group // shows whose terms are being read
 	counts   *countsCache
-	showIDs  *recent.Map[uuid.UUID, uuid.UUID] // of reservations
-	away     atomic.Bool                       // a lane lost the database, and none has had it since
+	known    *recent.Map[uuid.UUID, *knownShow] // shows as lists have read them
+	showIDs  *recent.Map[uuid.UUID, uuid.UUID]  // of reservations
+	away     atomic.Bool                        // a lane lost the database, and none has had it since
 	news     news
 	joins    *lanes.Set[*joining, joined]
 	arrivals arrivals
@@ -110,7 +111,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), news: newNews(), showIDs: recent.New[uuid.UUID, uuid.UUID](showsMax), replan: replanEvery}
+	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), known: recent.New[uuid.UUID, *knownShow](listingsMax), news: newNews(), showIDs: recent.New[uuid.UUID, uuid.UUID](showsMax), replan: replanEvery}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("database: %w", err)

@@ -76,6 +76,12 @@ select hall_id, organisation_id, venue_id, name, coalesce(external_ref, ''), rev
  order by hall_id
  limit $5;
 
+-- name: houses_named
+-- What venues and halls are called: name, city and country. $1 their ids.
+select venue_id, name, city, country from venues where venue_id = any ($1::uuid[])
+union all
+select hall_id, name, '', '' from halls where hall_id = any ($1::uuid[]);
+
 -- name: events_insert
 -- $1 event_id, $2 organisation_id, $3 kind, $4 title, $5 search, $6 genre, $7 language, $8 duration_minutes or 0,
 -- $9 age_rating, $10 description, $11 poster_url, $12 external_ref; '' where there is none.
@@ -118,6 +124,7 @@ select exists (select from shows where event_id = $1 and status <> 'draft');
 -- $3 kind, $4 genre, $5 search pattern, $6 external_ref; '' for any. Of their shows: $7 venue_id or null, $8 city or '',
 -- $9 date in the venue's zone or null, $10 from or null, $11 to or null, $12 language or '', $13 only those not over.
 -- $14 events without any such show too, $15 the last event_id of the page before or null, $16 how many, $17 now or null.
+-- The order and the offset keep it to a look into the index for each event, whatever the statistics say of an event.
 select e.event_id
   from events e
  where e.organisation_id = $1
@@ -126,40 +133,42 @@ select e.event_id
    and ($4 = '' or e.genre = $4)
    and ($5 = '' or e.search like $5)
    and ($6 = '' or e.external_ref = $6)
-   and ($15::uuid is null or e.event_id < $15)
+   and e.event_id < coalesce($15::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
    and ($14 or exists (
-     select from shows s left join venues v using (venue_id)
+     select from shows s
       where s.event_id = e.event_id
+        and s.starts_at >= coalesce($10::timestamptz, '-infinity')
+        and s.starts_at < coalesce($11::timestamptz, 'infinity')
         and ($2 or s.status <> 'draft')
         and ($7::uuid is null or s.venue_id = $7)
-        and ($8 = '' or v.city = $8)
+        and ($8 = '' or s.venue_id in (select v.venue_id from venues v where v.organisation_id = $1 and v.city = $8))
         and ($9::date is null or (s.starts_at at time zone s.time_zone)::date = $9)
-        and ($10::timestamptz is null or s.starts_at >= $10)
-        and ($11::timestamptz is null or s.starts_at < $11)
         and ($12 = '' or coalesce(s.language, e.language) = $12)
-        and (not $13 or coalesce(s.ends_at, s.starts_at) > coalesce($17, now()))))
+        and (not $13 or coalesce(s.ends_at, s.starts_at) > coalesce($17, now()))
+     order by s.starts_at offset 0))
  order by e.event_id desc
  limit $16;
 
 -- name: events_shows
 -- The first shows of each event that match, in time order; the parameters are those of events_find, $1 event_id[],
--- $3 how many of each.
-select s.show_id
+-- $3 how many of each, $12 organisation_id. Of each show what shows_state says.
+select s.show_id, s.row, d.version, greatest(clock_timestamp(), d.changed_at)
   from unnest($1::uuid[]) with ordinality as w(event_id, i)
  cross join lateral (
-   select s.show_id, s.starts_at
-     from shows s left join venues v using (venue_id) join events e using (event_id)
+   select s.show_id, s.starts_at, s.xmin as row
+     from shows s
     where s.event_id = w.event_id
+      and s.starts_at >= coalesce($7::timestamptz, '-infinity')
+      and s.starts_at < coalesce($8::timestamptz, 'infinity')
       and ($2 or s.status <> 'draft')
       and ($4::uuid is null or s.venue_id = $4)
-      and ($5 = '' or v.city = $5)
+      and ($5 = '' or s.venue_id in (select v.venue_id from venues v where v.organisation_id = $12 and v.city = $5))
       and ($6::date is null or (s.starts_at at time zone s.time_zone)::date = $6)
-      and ($7::timestamptz is null or s.starts_at >= $7)
-      and ($8::timestamptz is null or s.starts_at < $8)
-      and ($9 = '' or coalesce(s.language, e.language) = $9)
+      and ($9 = '' or coalesce(s.language, (select e.language from events e where e.event_id = s.event_id)) = $9)
       and (not $10 or coalesce(s.ends_at, s.starts_at) > coalesce($11, now()))
     order by s.starts_at, s.show_id
     limit $3) s
+  join show_heads d using (show_id)
  order by w.i, s.starts_at, s.show_id;
 
 -- name: facets_count

@@ -166,22 +166,26 @@ select s.show_id
 -- The show with this external_ref, if there is one. $1 organisation_id, $2 drafts too, $3 external_ref.
 select show_id from shows where organisation_id = $1 and external_ref = $3 and ($2 or status <> 'draft');
 
+-- name: shows_state
+-- What of shows may have changed since they were read: which version of its row, how far the show's log is, and the clock
+-- that it is judged by. In the order asked for. $1 show_id[].
+select s.show_id, s.xmin, d.version, greatest(clock_timestamp(), d.changed_at)
+  from unnest($1::uuid[]) with ordinality as w(show_id, i)
+  join shows s using (show_id)
+  join show_heads d using (show_id)
+ order by w.i;
+
 -- name: shows_read
--- Shows as readers see them, in the order asked for. $1 show_id[].
+-- Shows as readers see them, without the names of places. $1 show_id[].
 select s.show_id, s.organisation_id, s.event_id, s.plan_id, s.status, s.starts_at, s.ends_at, s.time_zone,
        s.currency, s.hold_seconds, s.max_hold_seconds, s.max_places_per_reservation, coalesce(s.max_places_per_customer, 0),
        s.offer_seconds, s.sales_start_at, s.sales_end_at, s.definition,
        s.doors_at, coalesce(s.language, ''), s.format, s.accessibility, coalesce(s.note, ''), s.cancellation, s.test_mode,
-       coalesce(s.external_ref, ''), s.metadata,
-       v.venue_id, coalesce(v.name, ''), coalesce(v.city, ''), coalesce(v.country, ''),
-       h.hall_id, coalesce(h.name, ''),
-       d.version, greatest(clock_timestamp(), d.changed_at), s.queue_open
-  from unnest($1::uuid[]) with ordinality as w(show_id, i)
+       coalesce(s.external_ref, ''), s.metadata, s.venue_id, s.hall_id, s.queue_open,
+       s.xmin, d.version, greatest(clock_timestamp(), d.changed_at)
+  from unnest($1::uuid[]) as w(show_id)
   join shows s using (show_id)
-  join show_heads d using (show_id)
-  left join venues v on v.venue_id = s.venue_id
-  left join halls h on h.hall_id = s.hall_id
- order by w.i;
+  join show_heads d using (show_id);
 
 -- name: show_prices_read
 -- $1 show_id[].
