@@ -109,6 +109,120 @@ func TestPlaceReservation(t *testing.T) {
 	})
 }
 
+func TestWhatTheShowDoesNotHaveIsRefusedAndNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := openOn(t, db)
+	show := fixture.Show(t, s.store, fixture.Options{Seats: 10, Floor: 4})
+	// Another show, of a larger plan: its first ten seats have the same labels.
+	other := fixture.Show(t, s.store, fixture.Options{Seats: 21, Floor: 4})
+	ada := as(uuid.NewString())
+	hold := "/reservations/" + s.hold(ada, show.ID, show.Seats[0].Label)
+	label := func(l string) string { return `"seats":[{"label":"` + l + `"}]` }
+	seat := func(m fixture.Made, i int) string { return `"seats":[{"seatId":"` + m.Seats[i].ID.String() + `"}]` }
+	area := func(m fixture.Made) string { return `"areas":[{"areaId":"` + m.Areas[0].ID.String() + `","quantity":1}]` }
+	written := func() (n [5]int64) {
+		t.Helper()
+		if err := db.Pool("").QueryRow(t.Context(), `select (select count(*) from reservations), (select count(*) from changes), (select count(*) from idempotency_keys),
+			(select sum(version) from show_heads), (select count(*) from show_seats where reservation_id is not null or block_id is not null)`).Scan(&n[0], &n[1], &n[2], &n[3], &n[4]); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := written()
+	for name, places := range map[string]string{
+		"a label that nobody has":         label("FAKE-99"),
+		"a label of another plan":         label(other.Seats[20].Label),
+		"another show's seat":             seat(other, 0),
+		"another show's seat, of no name": seat(other, 20),
+		"no seat at all":                  `"seats":[{"seatId":"` + uuid.NewString() + `"}]`,
+		"another show's area":             area(other),
+		"a free seat and one that is not": `"seats":[{"label":"` + show.Seats[1].Label + `"},{"label":"FAKE-99"}]`,
+		"a free area and a seat not here": area(show) + "," + seat(other, 3),
+	} {
+		path := "/shows/" + show.ID.String() + "/seats"
+		asks := []struct {
+			method, path, body string
+			caller             []string
+		}{
+			{"POST", "/reservations", `{"showId":"` + show.ID.String() + `",` + places + `}`, ada},
+			{"POST", "/reservations", `{"showId":"` + show.ID.String() + `","customerId":"c",` + places + `}`, nil},
+			{"PATCH", hold, `{"add":{` + places + `}}`, ada},
+			{"POST", path + "/block", `{"reason":"r",` + places + `}`, nil},
+			{"POST", path + "/unblock", `{` + places + `}`, nil},
+		}
+		if strings.Contains(places, "areas") {
+			asks = asks[:3] // only seats are blocked
+		}
+		for _, ask := range asks {
+			r := s.ask(ask.method, ask.path, ask.body, ask.caller...)
+			if r.Code != 404 || r.text("code") != "SEAT_NOT_FOUND" || len(r.list("unknownSeats")) != 1 {
+				t.Errorf("%s: %s %s: %d %s", name, ask.method, ask.path, r.Code, r.Body)
+			}
+		}
+	}
+	if after := written(); after != before {
+		t.Errorf("reservations, changes, keys, versions, seats in use: %v, before %v", after, before)
+	}
+}
+
+// Whatever the way to a seat, one has it and the others are told so.
+func TestTheCounterAndThePublicNeverGetTheSameSeat(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	counter, other := openOn(t, db), openOn(t, db)
+	const rounds = 60
+	show := fixture.Show(t, counter.store, fixture.Options{Seats: rounds})
+	ways := []struct {
+		status string // of the seat, when this way was the first
+		take   func(public *site, label string) reply
+	}{
+		{"held", func(public *site, label string) reply {
+			return public.ask("POST", "/reservations", held(show.ID, label), as(uuid.NewString())...)
+		}},
+		{"booked", func(_ *site, label string) reply {
+			r := counter.ask("POST", "/reservations", strings.TrimSuffix(held(show.ID, label), "}")+`,"customerId":"at the counter"}`)
+			if r.Code != 201 {
+				return r
+			}
+			return counter.ask("POST", "/reservations/"+r.text("reservationId")+"/confirm", `{"paymentMethod":"cash","paymentReference":"till 1"}`)
+		}},
+		{"blocked", func(_ *site, label string) reply {
+			return counter.ask("POST", "/shows/"+show.ID.String()+"/seats/block", `{"seats":[{"label":"`+label+`"}],"reason":"house seat"}`)
+		}},
+	}
+	want := map[string]string{}
+	for i, seat := range show.Seats {
+		public := []*site{counter, other}[i%2]
+		replies := make([]reply, len(ways))
+		gate := make(chan struct{})
+		var group sync.WaitGroup
+		for j, way := range ways {
+			group.Go(func() {
+				<-gate
+				replies[j] = way.take(public, seat.Label)
+			})
+		}
+		close(gate)
+		group.Wait()
+		for j, r := range replies {
+			switch {
+			case r.Code == 201 && want[seat.Label] == "":
+				want[seat.Label] = ways[j].status
+			case r.Code == 409 && r.text("code") == "SEAT_ALREADY_RESERVED" && r.field("unavailableSeats.0.label") == seat.Label:
+			default:
+				t.Errorf("%s, by the way to %s: %d %s", seat.Label, ways[j].status, r.Code, r.Body)
+			}
+		}
+	}
+	for _, seat := range counter.must("GET", "/shows/"+show.ID.String()+"/seats?minVersion="+fmt.Sprint(rounds), "").list("seats") {
+		seat := seat.(map[string]any)
+		if label := seat["label"].(string); seat["status"] != want[label] || want[label] == "" {
+			t.Errorf("%s is %v, and %q had it first", label, seat["status"], want[label])
+		}
+	}
+}
+
 func TestReservationLifecycle(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -243,6 +357,39 @@ func TestIdempotency(t *testing.T) {
 		}
 		if r := s.ask("POST", "/reservations", held(show.ID, show.Seats[6].Label), withKey(as(uuid.NewString()), keys[0])...); r.Code != 201 || r.Header().Get("Idempotency-Replayed") != "" {
 			t.Error("another caller's key is another key:", r.Code, r.Body)
+		}
+	})
+
+	t.Run("a key is of the operation that it was first sent to", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		show := fixture.Show(t, s.store, fixture.Options{})
+		path := "/shows/" + show.ID.String()
+		hold := "/reservations/" + s.hold(as(uuid.NewString()), show.ID, show.Seats[0].Label)
+		writes := []struct{ method, path, body string }{
+			{"POST", "/venues", `{"name":"V","city":"Wien","country":"AT","timeZone":"Europe/Vienna"}`},
+			{"POST", "/halls", `{"venueId":"` + show.VenueID.String() + `","name":"H"}`},
+			{"POST", "/events", `{"kind":"play","title":"E"}`},
+			{"PATCH", "/events/" + show.EventID.String(), `{"title":"E"}`},
+			{"PATCH", path, `{"note":"N"}`},
+			{"POST", path + "/pause", ""},
+			{"POST", path + "/resume", ""},
+			{"POST", path + "/seats/block", `{"seats":[{"label":"` + show.Seats[1].Label + `"}],"reason":"r"}`},
+			{"POST", "/reservations", strings.TrimSuffix(held(show.ID, show.Seats[2].Label), "}") + `,"customerId":"c"}`},
+			{"POST", hold + "/extend", ""},
+			{"POST", hold + "/confirm", `{"paymentMethod":"comp"}`},
+		}
+		for i, first := range writes {
+			key := newKey()
+			done := s.must(first.method, first.path, first.body, "Idempotency-Key", key)
+			for j, w := range writes {
+				r := s.ask(w.method, w.path, w.body, "Idempotency-Key", key)
+				if j == i {
+					s.same(first.method+" "+first.path, done, r)
+				} else if r.Code != 422 || r.text("code") != "IDEMPOTENCY_KEY_REUSED" {
+					t.Errorf("%s %s with the key of %s %s: %d %s", w.method, w.path, first.method, first.path, r.Code, r.Body)
+				}
+			}
 		}
 	})
 
