@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/rowlock/rowlock/internal/fixture"
+	"github.com/rowlock/rowlock/internal/pgtest"
+	"github.com/rowlock/rowlock/internal/store"
+	"github.com/rowlock/rowlock/sql/ops"
 )
 
 // waitingRoom is a show whose waiting room is open, and lets everybody in at once.
@@ -129,6 +133,84 @@ func TestWaitingRoom(t *testing.T) {
 		if r := s.ask("PATCH", "/shows/"+show.ID.String(), body); r.Code != 422 || !strings.HasPrefix(r.field("violations.0.field").(string), field) {
 			t.Errorf("%s: %d %s", body, r.Code, r.Body)
 		}
+	}
+}
+
+func TestATurnThatIsOver(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := openOn(t, db)
+	show := waitingRoom(t, s)
+	room := "/shows/" + show.ID.String() + "/queue"
+	ann := as(uuid.NewString())
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := db.Pool("").Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// count is what people on call are told of turns.
+	count := func() (unused, inside, missed any) {
+		t.Helper()
+		columns, rows, err := ops.Run(t.Context(), db.Pool(store.RoleOps), "queue_by_show", map[string]string{"show": show.ID.String()})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		cell := func(name string) any { return rows[0][slices.Index(columns, name)] }
+		return cell("unused"), cell("inside"), cell("missed")
+	}
+	wantCount := func(when string, unused, inside, missed int64) {
+		t.Helper()
+		if a, b, c := count(); a != unused || b != inside || c != missed {
+			t.Errorf("%s there are %v unused, %v inside and %v missed, want %d, %d, %d", when, a, b, c, unused, inside, missed)
+		}
+	}
+	hold := func(token string) reply {
+		return s.ask("POST", "/reservations", held(show.ID, show.Seats[0].Label), append(ann, "X-Queue-Token", token)...)
+	}
+	wantOver := func(when, token string) {
+		t.Helper()
+		r := hold(token)
+		if r.Code != 403 || r.text("code") != "QUEUE_TOKEN_EXPIRED" || r.text("queueUrl") != "/api/v1"+room || !strings.Contains(r.text("detail"), "Join the queue again") {
+			t.Errorf("%s: %d %s", when, r.Code, r.Body)
+		}
+	}
+	join := func() string { t.Helper(); return s.must("POST", room, "", ann...).text("entryId") }
+
+	entry := join()
+	first := s.admission(ann, entry)
+	wantCount("in her turn", 1, 0, 0)
+	exec("update queue_admissions set lapses_at = admitted_at + interval '1 microsecond'")
+	wantOver("a turn that was missed", first)
+	wantCount("when she has missed it", 0, 0, 1)
+	if r := s.must("GET", "/queue/"+entry, "", ann...); r.text("status") != "expired" || r.text("returnUntil") == "" || r.field("admission") != nil {
+		t.Errorf("%s", r.Body)
+	}
+
+	// What she was told to do helps.
+	if again := join(); again != entry {
+		t.Errorf("she comes back as another: %s, not %s", again, entry)
+	}
+	second := s.admission(ann, entry)
+	wantOver("the missed turn's token in the next", first)
+	r := hold(second)
+	if r.Code != 201 {
+		t.Fatalf("%d %s", r.Code, r.Body)
+	}
+	wantCount("when she holds", 0, 1, 0)
+	s.must("DELETE", "/reservations/"+r.text("reservationId"), "", ann...)
+	exec("update queue_admissions set session_ends_at = admitted_at + interval '1 microsecond'")
+	wantOver("a session that has ended", second)
+	wantCount("after her session", 0, 0, 0)
+	if r := s.must("GET", "/queue/"+entry, "", ann...); r.text("status") != "expired" || r.text("returnUntil") != "" {
+		t.Errorf("%s", r.Body)
+	}
+	anew := join()
+	if anew == entry {
+		t.Error("who has had a turn has it again")
+	}
+	if r := hold(s.admission(ann, anew)); r.Code != 201 {
+		t.Errorf("%d %s", r.Code, r.Body)
 	}
 }
 

@@ -352,7 +352,7 @@ func (b *batch) admission(c *PlaceReservation) (*Admission, *Error) {
 	case a == nil || a.CustomerID != p.CustomerID || !a.ClosedAt.IsZero():
 		return nil, Refuse(CodeQueueTokenInvalid, "Nobody was admitted with this token, or they have left.")
 	case a.Turn != p.Turn || a.PassedOn || !a.lives(b.Now): // who comes back has passed it on, too
-		return nil, Refuse(CodeQueueTokenExpired, "The turn is over.")
+		return nil, Refuse(CodeQueueTokenExpired, "The turn is over. Join the queue again, at queueUrl: who missed a turn may come back once.")
 	case a.ReservationID == uuid.Nil:
 		return a, nil
 	}
