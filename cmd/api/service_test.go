@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -169,6 +171,93 @@ func TestServeAndWorkCanBeApart(t *testing.T) {
 		p.terminate()
 		p.wait()
 	}
+}
+
+// instants are all instants in an answer, by the path to them.
+func instants(v any, path string, found map[string]string) map[string]string {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			instants(value, path+"."+name, found)
+		}
+	case []any:
+		for i, value := range v {
+			instants(value, fmt.Sprint(path, ".", i), found)
+		}
+	case string:
+		if _, err := time.Parse(time.RFC3339, v); err == nil {
+			found[path] = v
+		}
+	}
+	return found
+}
+
+// The server is in one zone, its database in another, and neither is UTC.
+func TestTheZoneOfAServerChangesNoInstant(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	super := db.Pool("")
+	if _, err := super.Exec(t.Context(), "alter database "+db.Name+" set timezone to 'America/St_Johns'"); err != nil {
+		t.Fatal(err)
+	}
+	made := fixture.Show(t, fixture.On(t, db), fixture.Options{Seats: 2})
+	p := start(t, with(production(db), "TZ", "Asia/Kolkata", "ENV", "development", "AUTH_MODE", "mock"), "serve").ready()
+	if !strings.Contains(p.log.String(), "+05:30") {
+		t.Fatal("the server is not in the zone that it was given")
+	}
+	ann, bob := uuid.NewString(), uuid.NewString()
+	ask := func(who, method, path, body string, want int) (answer map[string]any, at map[string]string) {
+		t.Helper()
+		code, text := p.send(method, "/api/v1"+path, body, map[string]string{
+			"Content-Type": "application/json", "X-Mock-User-Id": who, "Idempotency-Key": strings.ReplaceAll(uuid.NewString(), "-", ""),
+		})
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || code != want {
+			t.Fatalf("%s %s: %d %s, want %d", method, path, code, text, want)
+		}
+		at = instants(answer, "", map[string]string{})
+		for name, instant := range at {
+			if !strings.HasSuffix(instant, "Z") {
+				t.Errorf("%s %s: %s is not in UTC: %s", method, path, name, instant)
+			}
+		}
+		return answer, at
+	}
+	place := func(seat, seconds int) string {
+		return fmt.Sprintf(`{"showId":"%s","seats":[{"seatId":"%s"}],"ttlSeconds":%d}`, made.ID, made.Seats[seat].ID, seconds)
+	}
+	// stored is what the database says of a reservation, in UTC.
+	stored := func(id any) (expires string, seconds float64, over bool) {
+		t.Helper()
+		var at time.Time
+		if err := super.QueryRow(t.Context(), `select expires_at, extract(epoch from expires_at - created_at)::float8, clock_timestamp() >= expires_at from reservations where reservation_id = $1`, id).
+			Scan(&at, &seconds, &over); err != nil {
+			t.Fatal(err)
+		}
+		return at.UTC().Format(time.RFC3339Nano), seconds, over
+	}
+
+	long, longAt := ask(ann, "POST", "/reservations", place(0, 600), 201)
+	if expires, seconds, _ := stored(long["reservationId"]); longAt[".expiresAt"] != expires || seconds != 600 {
+		t.Errorf("it ends at %s, and in the database at %s, after %v s", longAt[".expiresAt"], expires, seconds)
+	}
+	ask(bob, "POST", "/reservations", place(0, 600), 409)
+	for _, path := range []string{
+		"/reservations/" + long["reservationId"].(string), "/reservations", "/shows/" + made.ID.String(), "/shows/" + made.ID.String() + "/seats", "/events/" + made.EventID.String(),
+	} {
+		if _, at := ask(ann, "GET", path, "", 200); len(at) == 0 {
+			t.Errorf("%s has no instants", path)
+		}
+	}
+
+	short, shortAt := ask(ann, "POST", "/reservations", place(1, 1), 201)
+	until(t, "the hold is over by the database's clock", func() bool { _, _, over := stored(short["reservationId"]); return over })
+	ask(bob, "POST", "/reservations", place(1, 600), 201)
+	refused, _ := ask(ann, "POST", "/reservations/"+short["reservationId"].(string)+"/extend", "", 410)
+	if refused["expiredAt"] != shortAt[".expiresAt"] {
+		t.Errorf("it ended at %v and was to end at %s", refused["expiredAt"], shortAt[".expiresAt"])
+	}
+	p.terminate()
+	p.wait()
 }
 
 func TestServeRefusesToStart(t *testing.T) {

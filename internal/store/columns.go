@@ -22,9 +22,13 @@ type columnCodec struct {
 	element uint32 // OID
 }
 
-// quickColumns makes a connection encode the lanes' columns quickly.
-func quickColumns(conn *pgx.Conn) {
+// setTypes makes a connection encode the lanes' columns quickly, and read instants
+// in UTC: as pgx reads them, they would go out in the zone that the process is in.
+func setTypes(conn *pgx.Conn) {
 	m := conn.TypeMap()
+	instant := &pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}}
+	m.RegisterType(instant)
+	m.RegisterType(&pgtype.Type{Name: "_timestamptz", OID: pgtype.TimestamptzArrayOID, Codec: &pgtype.ArrayCodec{ElementType: instant}})
 	for array, element := range map[uint32]uint32{
 		pgtype.UUIDArrayOID: pgtype.UUIDOID, pgtype.TimestamptzArrayOID: pgtype.TimestamptzOID,
 		pgtype.Int4ArrayOID: pgtype.Int4OID, pgtype.Int8ArrayOID: pgtype.Int8OID,

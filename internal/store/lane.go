@@ -186,7 +186,7 @@ func (w *laneWorker) connect(ctx context.Context) error {
 		conn.Close(ctx)
 		return err
 	}
-	quickColumns(conn)
+	setTypes(conn)
 	w.conn = conn
 	return nil
 }

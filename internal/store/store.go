@@ -145,7 +145,7 @@ func openPool(ctx context.Context, url string, most int32) (*pgxpool.Pool, error
 	const planned = "planned" // when the connection's statements were planned for the tables as they were
 	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		conn.PgConn().CustomData()[planned] = time.Now()
-		quickColumns(conn)
+		setTypes(conn)
 		return nil
 	}
 	c.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
