@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -170,6 +172,68 @@ func TestServeAndWorkCanBeApart(t *testing.T) {
 	for _, p := range []*process{work, serve} {
 		p.terminate()
 		p.wait()
+	}
+}
+
+func TestAJobThatADeadWorkerLeftIsSeenAndNobodyWaitsForIt(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	super := db.Pool("")
+	made := fixture.Show(t, fixture.On(t, db), fixture.Options{})
+	env := func() map[string]string { return with(production(db), "ENV", "development", "AUTH_MODE", "mock") }
+	serve := start(t, env(), "serve", "--jobs=false").ready()
+	body, header := hold(made.ID, made.Seats[0].Label)
+	if code, answer := serve.send(http.MethodPost, "/api/v1/reservations", body, header); code != http.StatusCreated {
+		t.Fatalf("%d %s", code, answer)
+	}
+
+	// The worker is killed in the middle of the job that closes the hold.
+	conn, err := super.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(t.Context(), `select pg_advisory_lock(show_lock_key($1))`, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	running := func() (n int) {
+		if err := super.QueryRow(t.Context(), `select count(*) from river_job where kind = 'reservations_expire' and state = 'running'`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	work := start(t, with(production(db), "LANE_TIMEOUT", "5s"), "work").ready()
+	until(t, "the job runs", func() bool { return running() == 1 })
+	if err := work.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-work.ended
+	work.ended <- nil
+	if _, err := conn.Exec(t.Context(), `select pg_advisory_unlock_all()`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := super.Exec(t.Context(), `update river_job set attempted_at = attempted_at - interval '1 hour' where state = 'running'`); err != nil || running() != 1 {
+		t.Fatalf("%v, %d jobs run", err, running())
+	}
+
+	// The next buyer has the seat, though no process has closed the hold.
+	body, header = hold(made.ID, made.Seats[0].Label)
+	if code, answer := serve.send(http.MethodPost, "/api/v1/reservations", body, header); code != http.StatusCreated {
+		t.Errorf("%d %s", code, answer)
+	}
+	// People hear of it: from any process, also one that works no jobs, and when they ask.
+	other := start(t, env(), "serve", "--jobs=false").ready()
+	until(t, "the age of the oldest running job is said to be an hour", func() bool {
+		_, page := other.get("/metrics")
+		m := regexp.MustCompile(`(?m)^rowlock_jobs_running_age_seconds (\S+)$`).FindStringSubmatch(page)
+		if m == nil {
+			t.Fatal("there is no such metric")
+		}
+		age, err := strconv.ParseFloat(m[1], 64)
+		return err == nil && age >= 3600
+	})
+	if text := must(t, "ops", "jobs", "--database-url="+db.URL(store.RoleOps)); !regexp.MustCompile(`reservations_expire +\| running +\| 1 .*\b01:0\d:`).MatchString(text) {
+		t.Errorf("the question says\n%s", text)
 	}
 }
 

@@ -120,7 +120,9 @@ func TestWhatTheShowDoesNotHaveIsRefusedAndNothingIsWritten(t *testing.T) {
 	hold := "/reservations/" + s.hold(ada, show.ID, show.Seats[0].Label)
 	label := func(l string) string { return `"seats":[{"label":"` + l + `"}]` }
 	seat := func(m fixture.Made, i int) string { return `"seats":[{"seatId":"` + m.Seats[i].ID.String() + `"}]` }
-	area := func(m fixture.Made) string { return `"areas":[{"areaId":"` + m.Areas[0].ID.String() + `","quantity":1}]` }
+	area := func(m fixture.Made) string {
+		return `"areas":[{"areaId":"` + m.Areas[0].ID.String() + `","quantity":1}]`
+	}
 	written := func() (n [5]int64) {
 		t.Helper()
 		if err := db.Pool("").QueryRow(t.Context(), `select (select count(*) from reservations), (select count(*) from changes), (select count(*) from idempotency_keys),

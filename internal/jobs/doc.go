@@ -35,4 +35,7 @@
 // [WatchLag] measures the age of the oldest hold that is overdue and not
 // closed, in every process and without River: an alarm must not depend on what
 // it watches. Above 120 seconds somebody should look (rowlock_expiry_lag_seconds).
+// So they should when a job has been running for ten minutes
+// (rowlock_jobs_running_age_seconds): none may for more than two, so its process
+// is dead, and nobody has given it to another.
 package jobs

@@ -144,8 +144,10 @@ func (w *sweepReservations) Work(ctx context.Context, _ *river.Job[SweepReservat
 }
 
 // WatchLag measures, until ctx ends, how long ago the oldest hold ended that is
-// not closed, and how old the oldest snapshot is, which makes selling slower by
-// the minute. It runs in every process, also in those that work no jobs.
+// not closed; how long the job has been running that has run longest, which a
+// dead process may have left behind; and how old the oldest snapshot is, which
+// makes selling slower by the minute. It runs in every process, also in those
+// that work no jobs.
 func WatchLag(ctx context.Context, s *store.Store, metrics *telemetry.Metrics) error {
 	tick := time.NewTicker(lagEvery)
 	defer tick.Stop()
@@ -158,6 +160,9 @@ func WatchLag(ctx context.Context, s *store.Store, metrics *telemetry.Metrics) e
 				lag = shows[0].Lag
 			}
 			metrics.ExpiryLag.Set(lag.Seconds())
+		}
+		if age, err := s.OldestJob(ctx); err == nil {
+			metrics.OldestJob.Set(age.Seconds())
 		}
 		if age, err := s.OldestSnapshot(ctx); err == nil {
 			metrics.OldestSnapshot.Set(age.Seconds())

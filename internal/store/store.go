@@ -212,5 +212,13 @@ func (s *Store) OldestSnapshot(ctx context.Context) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), coded(err)
 }
 
+// OldestJob is how long the job has been running that has run longest; 0 when
+// none runs. A job that runs for longer than it may has lost its worker.
+func (s *Store) OldestJob(ctx context.Context) (time.Duration, error) {
+	var seconds float64
+	err := s.pool.QueryRow(ctx, sqlServiceOldestJob).Scan(&seconds)
+	return time.Duration(seconds * float64(time.Second)), coded(err)
+}
+
 // NewID makes a UUIDv7, whose order is that of creation to the millisecond.
 func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

@@ -35,6 +35,7 @@ var (
 	sqlServiceReady          = queries.Must("service_ready")
 	sqlServiceReplan         = queries.Must("service_replan")
 	sqlServiceOldestSnapshot = queries.Must("service_oldest_snapshot")
+	sqlServiceOldestJob      = queries.Must("service_oldest_job")
 	sqlServiceSnapshot       = queries.Must("service_snapshot")
 	sqlIdempotencyLoad       = queries.Must("idempotency_load")
 	sqlIdempotencyInsert     = queries.Must("idempotency_insert")

@@ -37,6 +37,7 @@ type Metrics struct {
 
 	Jobs       *prometheus.CounterVec   // kind, outcome (completed, failed, snoozed, cancelled)
 	JobSeconds *prometheus.HistogramVec // kind: time spent working
+	OldestJob  prometheus.Gauge         // how long the job has been running that has run longest, whoever works it; 0 when none runs
 
 	OldestSnapshot prometheus.Gauge // age of the oldest transaction on the database; 0 when there is none
 
@@ -98,6 +99,7 @@ func NewMetrics() *Metrics {
 		LaneQueued:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "rowlock", Name: "lane_queued", Help: "Commands waiting in a lane now."}, []string{"lane"}),
 		Jobs:            counter("jobs_total", "Jobs worked, by kind and outcome.", "kind", "outcome"),
 		JobSeconds:      histogram("job_seconds", "Time a job takes, by kind.", seconds, "kind"),
+		OldestJob:       gauge("jobs_running_age_seconds", "Time for which the job has been running that has run longest, in any process."),
 		OldestSnapshot:  gauge("oldest_snapshot_seconds", "Age of the oldest transaction on the database, which keeps dead rows from being vacuumed."),
 		ExpiryLag:       gauge("expiry_lag_seconds", "Age of the oldest overdue reservation that is not closed yet."),
 		ExpirySeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "rowlock", Name: "expiry_seconds",
@@ -132,7 +134,7 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.Requests, m.RequestSeconds, m.InFlight, m.Room, m.Streams, m.StreamsEnded, m.HearsOthers, m.Holds, m.WaitlistEntries,
 		m.LaneCommands, m.LaneWait, m.LaneWork, m.LaneQueued,
-		m.Jobs, m.JobSeconds, m.OldestSnapshot, m.ExpiryLag, m.ExpirySeconds, m.Swept,
+		m.Jobs, m.JobSeconds, m.OldestJob, m.OldestSnapshot, m.ExpiryLag, m.ExpirySeconds, m.Swept,
 		m.QueuesOpen, m.QueueWaiting, m.QueueCalled,
 		m.Payments, m.LatePayments, m.Refunds, m.PaymentEvents, m.GatewayCalls, m.GatewaySeconds, m.CheckIns, m.Mails,
 		m.PaymentsPending, m.PaymentsPendingAge, m.RefundsPending, m.RefundsPendingAge, m.RefundsRefused,

@@ -19,6 +19,10 @@ select coalesce(max(extract(epoch from clock_timestamp() - t.since)), 0)::float8
         union all
         select prepared from pg_prepared_xacts where database = current_database()) t;
 
+-- name: service_oldest_job
+-- For how many seconds the job has been running that has run longest; 0: none runs.
+select coalesce(extract(epoch from clock_timestamp() - min(attempted_at)), 0)::float8 from river_job where state = 'running';
+
 -- name: service_notify
 -- Tells other processes that some show has changed. They ask which. It is a commit like any other, and has nothing that
 -- would be worth waiting for the disk or a standby.
