@@ -304,20 +304,22 @@ func (c *Cluster) CutConnections(ctx context.Context, i int, d time.Duration) (E
 	})
 }
 
-// CutAt cuts, for d, each connection of an instance on which Postgres says that
-// a COMMIT is done, before the instance hears of it (after), or a BEGIN.
+// CutAt cuts, for d, each connection of an instance on which a COMMIT is sent:
+// when Postgres has done it and before the instance hears of it (after), or
+// before Postgres gets it, which has then whatever was sent with it.
 func (c *Cluster) CutAt(ctx context.Context, i int, after bool, d time.Duration) (Event, error) {
-	kind, command := CutBefore, "BEGIN"
+	kind := CutBefore
 	if after {
-		kind, command = CutAfter, "COMMIT"
+		kind = CutAfter
 	}
 	return c.onLine(ctx, kind, i, func(l *line, name string) (string, error) {
-		cure, err := l.poison(cutAtType, cutAt{Command: command})
+		cure, err := l.cutAtCommits(after)
 		if err != nil {
 			return "", err
 		}
 		d := last(ctx, d)
-		return fmt.Sprintf("connections of %s cut at each %s for %v", name, command, d), cure()
+		cuts, err := cure()
+		return fmt.Sprintf("%d connections of %s %s in %v", cuts, name, kind, d), err
 	})
 }
 

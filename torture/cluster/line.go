@@ -5,20 +5,25 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/toxics"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/rs/zerolog"
 
 	"github.com/rowlock/rowlock/internal/postgres"
+	"github.com/rowlock/rowlock/sql/queries"
 )
 
 // line is the way from one process to Postgres.
@@ -80,23 +85,67 @@ func portTaken(err error) bool {
 
 // poison lets a toxic work on what Postgres says until cure is called.
 func (l *line) poison(toxic string, attributes any) (cure func() error, err error) {
-	text, err := json.Marshal(map[string]any{"type": toxic, "stream": "downstream", "attributes": attributes})
+	_, cure, err = l.add("downstream", toxic, attributes)
+	return cure, err
+}
+
+// add lets a toxic work on what is said in one direction until cure is called.
+func (l *line) add(stream, toxic string, attributes any) (added toxics.Toxic, cure func() error, err error) {
+	text, err := json.Marshal(map[string]any{"type": toxic, "stream": stream, "attributes": attributes})
+	if err != nil {
+		return nil, nil, err
+	}
+	wrapper, err := l.proxy.Toxics.AddToxicJson(bytes.NewReader(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	return wrapper.Toxic, func() error { return l.proxy.Toxics.RemoveToxic(context.Background(), wrapper.Name) }, nil
+}
+
+// cutAtCommits cuts each connection on which a COMMIT is sent, before Postgres
+// gets it, or before the process gets the answer (after), until cure is called,
+// which says how many that were.
+func (l *line) cutAtCommits(after bool) (cure func() (cuts int64, err error), err error) {
+	stream, marks := "upstream", commits()
+	if after {
+		stream, marks = "downstream", [][]byte{encoded(&pgproto3.CommandComplete{CommandTag: []byte("COMMIT")})}
+	}
+	added, heal, err := l.add(stream, cutAtType, &cutAt{Marks: marks})
 	if err != nil {
 		return nil, err
 	}
-	added, err := l.proxy.Toxics.AddToxicJson(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	return func() error { return l.proxy.Toxics.RemoveToxic(context.Background(), added.Name) }, nil
+	return func() (int64, error) {
+		err := heal()
+		return added.(*cutAt).cuts.Load(), err
+	}, nil
 }
 
 func (l *line) close() { l.proxy.Stop() }
 
-// cutAt is a toxic of ours: it cuts a connection in the place of passing on
-// what Postgres says when a command of this name is done.
+// commits are the messages by which our processes commit: a lane by a statement
+// that pgx has prepared, under a name which follows from its text, and
+// everybody else by a query.
+func commits() [][]byte {
+	sum := sha256.Sum256([]byte(queries.Must("lanes_commit")))
+	return [][]byte{
+		encoded(&pgproto3.Bind{PreparedStatement: "stmtcache_" + hex.EncodeToString(sum[:24])}),
+		encoded(&pgproto3.Query{String: "commit"}),
+	}
+}
+
+func encoded(m pgproto3.Message) []byte {
+	text, err := m.Encode(nil)
+	if err != nil {
+		panic(err) // of what is too long
+	}
+	return text
+}
+
+// cutAt is a toxic of ours: it passes on what is said before one of these
+// messages, and cuts the connection in the place of passing that on.
 type cutAt struct {
-	Command string `json:"command"`
+	Marks [][]byte `json:"marks"`
+	cuts  atomic.Int64
 }
 
 const cutAtType = "rowlock_cut_at"
@@ -109,8 +158,6 @@ func init() {
 // Pipe passes chunks on. The message may lie across two of them and is missed
 // then; the next one will do.
 func (t *cutAt) Pipe(stub *toxics.ToxicStub) {
-	// CommandComplete: C, the length of what follows and itself, the name, 0.
-	message := append([]byte{'C', 0, 0, 0, byte(4 + len(t.Command) + 1)}, t.Command+"\x00"...)
 	for {
 		select {
 		case <-stub.Interrupt:
@@ -120,7 +167,15 @@ func (t *cutAt) Pipe(stub *toxics.ToxicStub) {
 				stub.Close()
 				return
 			}
-			if bytes.Contains(chunk.Data, message) {
+			for _, mark := range t.Marks {
+				before, _, found := bytes.Cut(chunk.Data, mark)
+				if !found {
+					continue
+				}
+				t.cuts.Add(1)
+				if chunk.Data = before; len(before) > 0 {
+					stub.Output <- chunk
+				}
 				stub.Close()
 				for range stub.Input { // so that who writes into it can end
 				}
