@@ -202,6 +202,7 @@ func (r *round) audit(ctx context.Context, settled bool, viewers []*viewer, maps
 		return err
 	}
 	r.acknowledged(all)
+	r.frozen()
 	if err := r.lost(ctx); err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ type request struct {
 
 // answer is what came back.
 type answer struct {
+	door    string // whose
 	status  int
 	header  http.Header
 	body    []byte
@@ -90,11 +91,12 @@ func (c *client) ask(ctx context.Context, o *Op, req request) *answer {
 	pause := 20 * time.Millisecond
 	for silent := 0; ; {
 		o.Tries++
+		from := c.t.now()
 		a, f := c.try(ctx, req, body)
 		c.t.counts.tried(o, f)
 		switch f {
 		case answered:
-			o.Return, o.Status, o.Code = c.t.now(), a.status, string(a.problem.Code)
+			o.Return, o.Status, o.Code, o.Door = c.t.now(), a.status, string(a.problem.Code), a.door
 			c.t.counts.did(o)
 			return a
 		case unsure:
@@ -102,6 +104,7 @@ func (c *client) ask(ctx context.Context, o *Op, req request) *answer {
 			silent++
 		case nothing:
 		}
+		o.InVain = append(o.InVain, vain{Door: a.door, From: from, To: c.t.now(), Code: string(a.problem.Code)})
 		if ctx.Err() != nil || silent > 0 && silent == req.patience {
 			o.Return = never
 			c.t.counts.did(o)
@@ -124,10 +127,12 @@ func (c *client) try(ctx context.Context, req request, body []byte) (*answer, fa
 	w, door, err := c.call(ctx, req, body)
 	if err != nil {
 		c.t.ill.Store(door, time.Now())
-		return &answer{}, unsure
+		return &answer{door: door}, unsure
 	}
 	defer w.Body.Close()
-	return c.hear(req, w)
+	a, f := c.hear(req, w)
+	a.door = door
+	return a, f
 }
 
 // call sends a request to an instance, and returns the beginning of its answer.

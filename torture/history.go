@@ -54,6 +54,8 @@ type Op struct {
 	Doubt  bool   `json:"doubt,omitempty"` // a try went unanswered
 	Status int    `json:"status,omitempty"`
 	Code   string `json:"code,omitempty"` // of a refusal
+	Door   string `json:"door,omitempty"` // the instance that answered
+	InVain []vain `json:"inVain,omitempty"`
 
 	Customer    string `json:"customer,omitempty"` // "": staff
 	Reservation string `json:"reservation,omitempty"`
@@ -89,6 +91,14 @@ type Op struct {
 	Wanted    []string       `json:"wanted,omitempty"`
 	Version   int64          `json:"version,omitempty"`
 	Map       *seen          `json:"map,omitempty"`
+}
+
+// vain is a try that brought no answer, or one that says to try again.
+type vain struct {
+	Door string `json:"door"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	Code string `json:"code,omitempty"` // "": there was none
 }
 
 // seen is a map of a show as somebody was shown it.

@@ -19,7 +19,7 @@ type counts struct {
 	replays, ghosts, facts, maps, proofs        atomic.Int64
 	legal, expired, charges, succeeded, refused atomic.Int64
 	followed, pictures, resets, excused         atomic.Int64
-	turns, offers, polite                       atomic.Int64
+	turns, offers, polite, freed, notJudged     atomic.Int64
 	mu                                          sync.Mutex
 	byVerb                                      map[verb]map[string]int
 }
@@ -82,6 +82,7 @@ type report struct {
 	Ghosts     int64                   `json:"ghosts"`     // of them, holds that were found in the end
 	Resets     int64                   `json:"resets"`     // of viewers, because a show had changed
 	Excused    int64                   `json:"excused"`    // of viewers, because the log could not be read just then
+	NotJudged  int64                   `json:"notJudged"`  // shows of frozen instances
 	Checks     map[string]int64        `json:"checks"`
 	Findings   []string                `json:"findings"`
 }
@@ -98,12 +99,13 @@ func (t *run) report() *report {
 	return &report{
 		Seed: t.seed, Took: time.Since(t.began).Round(time.Second), Planted: t.cfg.planted, Operations: c.byVerb, Faults: t.done,
 		Tries: c.tries.Load(), Unanswered: c.unsure.Load(), Unknown: c.unknown.Load(), Ghosts: c.ghosts.Load(),
-		Resets: c.resets.Load(), Excused: c.excused.Load(),
+		Resets: c.resets.Load(), Excused: c.excused.Load(), NotJudged: c.notJudged.Load(),
 		Checks: map[string]int64{
 			"histories that are linearizable": c.legal.Load(), "acknowledged facts found again": c.facts.Load(), "maps that are the log replayed": c.maps.Load(),
 			"replays answered the same": c.replays.Load(), "charges that agree with the gateway": c.charges.Load(), "holds closed in time": c.expired.Load(),
 			"proofs of all rules": c.proofs.Load(), "versions that viewers followed": c.followed.Load(), "maps that viewers ended with": c.pictures.Load(),
 			"turns in waiting rooms": c.turns.Load(), "offers of waitlists": c.offers.Load(), "refusals that say what they should and no more": c.polite.Load(),
+			"shows of frozen instances that sold elsewhere in time": c.freed.Load(),
 		},
 		Findings: t.findings,
 	}
@@ -149,6 +151,7 @@ func (r *report) print(s *screen) {
 		s.say("  %6d %s", r.Checks[what], what)
 	}
 	s.say("  viewers began anew %d times because a show had changed, and %d times because the log could not be read", r.Resets, r.Excused)
+	s.say("  shows of frozen instances were not judged %d times", r.NotJudged)
 	if len(r.Findings) == 0 {
 		s.say("nothing was found that must not be")
 	}
@@ -245,5 +248,5 @@ func (t *run) progress(perSecond float64) string {
 		t.doing, perSecond, c.succeeded.Load(), c.refused.Load(), c.unknown.Load(), faults,
 		r.count(cluster.InstanceKilled, cluster.WorkerKilled, cluster.PostgresKilled), r.count(cluster.Promoted, cluster.HungPromoted),
 		c.legal.Load()+c.facts.Load()+c.maps.Load()+c.replays.Load()+c.charges.Load()+c.expired.Load()+c.proofs.Load()+
-			c.followed.Load()+c.pictures.Load()+c.turns.Load()+c.offers.Load(), len(t.findings), left.Round(time.Second))
+			c.followed.Load()+c.pictures.Load()+c.turns.Load()+c.offers.Load()+c.freed.Load(), len(t.findings), left.Round(time.Second))
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -60,6 +61,17 @@ type Event struct {
 	Kind         Kind
 	What         string // in words, with the particulars: "instance 1 killed, started again after 1.2s"
 	Began, Ended time.Time
+	// Caught tells of a freeze in the middle of a transaction, and is nil
+	// otherwise.
+	Caught *Caught
+}
+
+// Caught says what an instance had that was frozen in the middle of a
+// transaction.
+type Caught struct {
+	Instance int
+	At       time.Time
+	Shows    []uuid.UUID // whose locks it had
 }
 
 // fault does something on a part of the cluster when no other fault is at work
@@ -107,39 +119,52 @@ func (c *Cluster) kill(ctx context.Context, kind Kind, p *process, down time.Dur
 // next seconds; the event says whether it did.
 func (c *Cluster) Freeze(ctx context.Context, i int, d time.Duration) (Event, error) {
 	p := c.processes[i]
-	return c.fault(ctx, InstanceFrozen, p.turn, func() (string, error) {
-		caught, err := c.freezeMidTransaction(ctx, p)
+	var caught *Caught
+	e, err := c.fault(ctx, InstanceFrozen, p.turn, func() (string, error) {
+		locked, err := c.freezeMidTransaction(ctx, p)
 		if err != nil {
 			return "", err
 		}
-		d := last(ctx, d)
+		at := time.Now()
+		if locked {
+			// Another instance's lane may have been slow for once. Who says nothing
+			// for so long is the one that is frozen.
+			if shows := c.locked(ctx, last(ctx, surely)); shows != nil {
+				caught = &Caught{Instance: i, At: at, Shows: shows}
+			}
+		}
+		last(ctx, d-time.Since(at))
+		what := fmt.Sprintf("%s frozen for %v", p.name, time.Since(at).Round(time.Millisecond))
 		if err := p.signal(syscall.SIGCONT); err != nil {
 			return "", err
 		}
-		what := fmt.Sprintf("%s frozen for %v", p.name, d)
-		if caught {
+		if caught != nil {
 			what += " in the middle of a transaction"
 		}
 		return what, awaitAnswer(ctx, p)
 	})
+	e.Caught = caught
+	return e, err
 }
 
 // Frozen in the middle means that a lane says nothing for settled after the
-// signal; it is tried freezeTries times.
+// signal; it is tried freezeTries times. Surely is much longer, and less than
+// Postgres lets it have its locks.
 const (
 	settled     = 30 * time.Millisecond
 	freezeTries = 60
+	surely      = time.Second
 )
 
 // freezeMidTransaction stops the process again and again until it is caught
-// with a transaction open.
+// with a show locked.
 func (c *Cluster) freezeMidTransaction(ctx context.Context, p *process) (caught bool, err error) {
 	for range freezeTries {
 		if err := p.signal(syscall.SIGSTOP); err != nil {
 			return false, err
 		}
 		last(ctx, settled)
-		if c.midTransaction(ctx) {
+		if c.locked(ctx, settled/2) != nil {
 			return true, nil
 		}
 		if err := p.signal(syscall.SIGCONT); err != nil {
@@ -150,17 +175,25 @@ func (c *Cluster) freezeMidTransaction(ctx context.Context, p *process) (caught 
 	return false, p.signal(syscall.SIGSTOP)
 }
 
-// midTransaction says no, too, while another fault keeps the database away.
-func (c *Cluster) midTransaction(ctx context.Context) (yes bool) {
+// locked are the shows that lanes have which have been silent for so long; none,
+// too, while another fault keeps the database away.
+func (c *Cluster) locked(ctx context.Context, silent time.Duration) []uuid.UUID {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.Database())
 	if err != nil {
-		return false
+		return nil
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	err = conn.QueryRow(ctx, sqlMidTransaction, settled.Milliseconds()/2).Scan(&yes)
-	return err == nil && yes
+	rows, err := conn.Query(ctx, sqlMidTransaction, silent.Milliseconds())
+	if err != nil {
+		return nil
+	}
+	shows, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil || len(shows) == 0 {
+		return nil
+	}
+	return shows
 }
 
 // awaitAnswer waits until a process that runs says that it is ready.
