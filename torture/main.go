@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -79,10 +80,12 @@ const (
 	calmOwn     = 2500 * time.Millisecond
 )
 
-// The lengths that a run may have.
+// The lengths that a run may have. In eachKindIn every kind of fault has its
+// turn many times over.
 const (
-	duringMin = 5 * time.Second
-	duringMax = time.Hour
+	duringMin  = 5 * time.Second
+	duringMax  = time.Hour
+	eachKindIn = 5 * time.Minute
 )
 
 func main() {
@@ -100,6 +103,7 @@ func main() {
 	flag.BoolVar(&o.desk, "desk", true, "let the gateway's own people give money back as well")
 	flag.DurationVar(&o.calm, "calm", calmOwn, "longest time between two faults")
 	listed := flag.Bool("list", false, "say which faults there are")
+	kept := flag.String("open", "", "open the database that a run has kept in this folder, and no more")
 	flag.Parse()
 	if *listed {
 		for _, g := range groups {
@@ -118,12 +122,36 @@ func main() {
 		o.faults = strings.Split(faults, ",")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	_, err := torture(ctx, o, newScreen(os.Stdout))
+	var err error
+	if *kept != "" {
+		err = openKept(ctx, *kept)
+	} else {
+		_, err = torture(ctx, o, newScreen(os.Stdout))
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "torture:", err)
 		os.Exit(1)
 	}
+}
+
+// openKept starts Postgres on a database that was kept, and psql in it.
+func openKept(ctx context.Context, folder string) error {
+	if _, err := os.Stat(folder); err != nil {
+		return err // Postgres would make an empty one
+	}
+	url, stop, err := cluster.Open(ctx, folder)
+	if err != nil {
+		return err
+	}
+	psql := exec.Command("psql", url)
+	psql.Stdin, psql.Stdout, psql.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err = psql.Run(); errors.Is(err, exec.ErrNotFound) {
+		fmt.Printf("psql is not installed; until Ctrl-C Postgres is at %s\n", url)
+		<-ctx.Done()
+		err = nil
+	}
+	return errors.Join(err, stop())
 }
 
 // run is one run.
@@ -176,9 +204,11 @@ func (t *run) failed() bool {
 }
 
 func (t *run) happened(e cluster.Event) {
-	t.mu.Lock()
-	t.done[e.Kind]++
-	t.mu.Unlock()
+	if !e.Idle {
+		t.mu.Lock()
+		t.done[e.Kind]++
+		t.mu.Unlock()
+	}
 	t.screen.say("%9.1f s  %s: %s", e.Ended.Sub(t.began).Seconds(), e.Kind, e.What)
 }
 
@@ -305,14 +335,20 @@ func torture(ctx context.Context, o options, s *screen) (rep *report, err error)
 	}
 	s.clear()
 	rep.print(s)
-	caught := len(rep.Findings) > 0
+	caught, never := len(rep.Findings) > 0, t.never()
 	switch {
 	case o.planted != "" && !caught:
-		return rep, fmt.Errorf("the planted bug %s was not found; seed %d, see %s", o.planted, o.seed, o.dir)
+		err = fmt.Errorf("the planted bug %s was not found; seed %d, see %s", o.planted, o.seed, o.dir)
 	case o.planted == "" && caught:
-		return rep, fmt.Errorf("%d findings; everything is in %s; again: %s", len(rep.Findings), o.dir, o.command())
+		err = fmt.Errorf("%d findings; everything is in %s; again: %s", len(rep.Findings), o.dir, o.command())
 	case ctx.Err() != nil:
-		return rep, fmt.Errorf("stopped before its end, nothing was found until then; seed %d", o.seed)
+		err = fmt.Errorf("stopped before its end, nothing was found until then; seed %d", o.seed)
+	case len(never) > 0:
+		err = fmt.Errorf("in %v there was never: %s; seed %d, see %s", o.during, strings.Join(never, ", "), o.seed, o.dir)
+	}
+	if err != nil {
+		s.say("its database: go run ./torture -open %s", t.house.Folder())
+		return rep, err
 	}
 	if o.planted != "" {
 		s.say("the planted bug %s was caught after %v", o.planted, rep.Took)
@@ -321,6 +357,20 @@ func torture(ctx context.Context, o options, s *screen) (rep *report, err error)
 		return rep, os.RemoveAll(o.dir)
 	}
 	return rep, nil
+}
+
+// never are the kinds of faults that were to happen in a run which was long
+// enough, and did not.
+func (t *run) never() (kinds []string) {
+	if t.cfg.during < eachKindIn || t.cfg.planted != "" || t.cfg.troubles == 0 {
+		return nil
+	}
+	for _, k := range t.kinds {
+		if t.done[k] == 0 {
+			kinds = append(kinds, string(k))
+		}
+	}
+	return kinds
 }
 
 // command is how to do it again.

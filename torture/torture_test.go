@@ -97,3 +97,18 @@ func TestFaultsAreChosenByName(t *testing.T) {
 		t.Errorf("what cannot happen here:\n%s", lines)
 	}
 }
+
+func TestALongRunHasEveryFault(t *testing.T) {
+	t.Parallel()
+	long := options{during: eachKindIn, troubles: 1}
+	r := &run{cfg: long, kinds: []cluster.Kind{cluster.Cut, cluster.CutAfter, cluster.JobsTwice}, done: map[cluster.Kind]int{}, screen: &screen{out: lines{t}}}
+	r.happened(cluster.Event{Kind: cluster.Cut})
+	r.happened(cluster.Event{Kind: cluster.JobsTwice, Idle: true})
+	if never := strings.Join(r.never(), ", "); never != "cut after commit, jobs run twice" {
+		t.Errorf("there was never: %s", never)
+	}
+	r.cfg.during--
+	if never := r.never(); never != nil {
+		t.Errorf("in a short run there was never: %v", never)
+	}
+}

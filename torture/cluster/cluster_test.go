@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -363,6 +364,26 @@ func TestProcessesFindThePrimaryByThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.check(t)
+
+	// What is left of it can be looked into, and written to.
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	url, stop, err := Open(t.Context(), c.Folder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := conn.QueryRow(t.Context(), "with one as (insert into river_queue (name, updated_at) values ('mine', now())) select count(*) from reservations").Scan(&n); err != nil || n != len(s.sold) {
+		t.Errorf("%d holds were kept, of %d: %v", n, len(s.sold), err)
+	}
+	if err := errors.Join(conn.Close(context.Background()), stop()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestTheSmallerFaults(t *testing.T) {

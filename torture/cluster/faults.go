@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -61,6 +62,8 @@ type Event struct {
 	Kind         Kind
 	What         string // in words, with the particulars: "instance 1 killed, started again after 1.2s"
 	Began, Ended time.Time
+	// Idle says that there was nothing that the fault could have done anything to.
+	Idle bool
 	// Caught tells of a freeze in the middle of a transaction, and is nil
 	// otherwise.
 	Caught *Caught
@@ -74,6 +77,16 @@ type Caught struct {
 	Shows    []uuid.UUID // whose locks it had
 }
 
+// errIdle is that a fault found nothing to do anything to.
+var errIdle = errors.New("cluster: nothing was there")
+
+func idle(n int) error {
+	if n == 0 {
+		return errIdle
+	}
+	return nil
+}
+
 // fault does something on a part of the cluster when no other fault is at work
 // there, and tells of it. do returns what it did.
 func (c *Cluster) fault(ctx context.Context, kind Kind, part turn, do func() (what string, err error)) (Event, error) {
@@ -84,8 +97,8 @@ func (c *Cluster) fault(ctx context.Context, kind Kind, part turn, do func() (wh
 	e := Event{Kind: kind, Began: time.Now()}
 	c.log.Info("fault", "kind", kind)
 	what, err := do()
-	e.What, e.Ended = what, time.Now()
-	if err != nil {
+	e.What, e.Ended, e.Idle = what, time.Now(), errors.Is(err, errIdle)
+	if err != nil && !e.Idle {
 		return e, fmt.Errorf("%s: %w", kind, err)
 	}
 	c.log.Info("repaired", "kind", kind, "what", what, "took", e.Ended.Sub(e.Began).Round(time.Millisecond))
@@ -352,7 +365,7 @@ func (c *Cluster) CutAt(ctx context.Context, i int, after bool, d time.Duration)
 		}
 		d := last(ctx, d)
 		cuts, err := cure()
-		return fmt.Sprintf("%d connections of %s %s in %v", cuts, name, kind, d), err
+		return fmt.Sprintf("%d connections of %s %s in %v", cuts, name, kind, d), cmp.Or(err, idle(cuts))
 	})
 }
 
@@ -478,7 +491,7 @@ func (c *Cluster) RunJobsTwice(ctx context.Context, n int) (Event, error) {
 				return err
 			})
 		})
-		return fmt.Sprintf("%d jobs put on the queue once more", copied), err
+		return fmt.Sprintf("%d jobs put on the queue once more", copied), cmp.Or(err, idle(copied))
 	})
 }
 
@@ -523,7 +536,7 @@ func (c *Cluster) RepeatWebhooks(ctx context.Context, n int) (Event, error) {
 				taken++
 			}
 		}
-		return fmt.Sprintf("%d webhooks sent once more, %d taken", len(events), taken), nil
+		return fmt.Sprintf("%d webhooks sent once more, %d taken", len(events), taken), idle(len(events))
 	})
 }
 

@@ -105,7 +105,7 @@ func (l *line) add(stream, toxic string, attributes any) (added toxics.Toxic, cu
 // cutAtCommits cuts each connection on which a COMMIT is sent, before Postgres
 // gets it, or before the process gets the answer (after), until cure is called,
 // which says how many that were.
-func (l *line) cutAtCommits(after bool) (cure func() (cuts int64, err error), err error) {
+func (l *line) cutAtCommits(after bool) (cure func() (cuts int, err error), err error) {
 	stream, marks := "upstream", commits()
 	if after {
 		stream, marks = "downstream", [][]byte{encoded(&pgproto3.CommandComplete{CommandTag: []byte("COMMIT")})}
@@ -114,9 +114,9 @@ func (l *line) cutAtCommits(after bool) (cure func() (cuts int64, err error), er
 	if err != nil {
 		return nil, err
 	}
-	return func() (int64, error) {
+	return func() (int, error) {
 		err := heal()
-		return added.(*cutAt).cuts.Load(), err
+		return int(added.(*cutAt).cuts.Load()), err
 	}, nil
 }
 
