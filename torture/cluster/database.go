@@ -188,6 +188,11 @@ func (d *database) follow(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	if d.other.server != nil { // it may have begun to follow before, and not got there
+		if err := d.other.server.Kill(); err != nil {
+			return err
+		}
+	}
 	if err := d.copy(ctx, conn); err != nil {
 		return fmt.Errorf("cluster: copy for a standby: %w", err)
 	}
@@ -369,12 +374,14 @@ func (d *database) awaitSynchronous(ctx context.Context) error {
 	if !d.standby {
 		return nil
 	}
-	conn, err := admin(ctx, d.primary)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	return await(ctx, conn, sqlSynchronous)
+	return insist(ctx, func(ctx context.Context) error {
+		conn, err := admin(ctx, d.primary)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+		return await(ctx, conn, sqlSynchronous)
+	})
 }
 
 // failOver replaces a primary that has been killed by its standby. moved is
@@ -395,7 +402,7 @@ func (d *database) failOver(ctx context.Context, moved func() error) error {
 	if err := moved(); err != nil {
 		return err
 	}
-	return d.follow(ctx)
+	return insist(ctx, d.follow)
 }
 
 // close ends the servers.

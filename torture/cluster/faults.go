@@ -419,7 +419,9 @@ func (c *Cluster) onQueue(ctx context.Context, do func(ctx context.Context, pool
 	return do(ctx, pool, queue)
 }
 
-// insist repeats what a fault of the database may have kept from being done.
+// insist repeats what a fault of the database may have kept from being done, or
+// that it fell by itself and is about to be there again: libfaketime reads a
+// file whenever it is asked for the time, also in the middle of malloc.
 func insist(ctx context.Context, do func(ctx context.Context) error) error {
 	for {
 		err := do(ctx)
