@@ -259,7 +259,7 @@ func TestEveryTokenDoesWhatItSays(t *testing.T) {
 		TokenInsufficientFunds: {Failed, "insufficient_funds", Failed}, TokenSlow: {Succeeded, "", Succeeded},
 		TokenAsync: {Processing, "", Succeeded}, TokenAsyncDeclined: {Processing, "", Failed}, TokenAsyncLate: {Processing, "", Succeeded},
 		TokenRedirect: {RequiresAction, "", Failed}, TokenStorm: {Succeeded, "", Succeeded},
-		TokenRefundFails: {Succeeded, "", Succeeded}, TokenRefundSlow: {Succeeded, "", Succeeded},
+		TokenRefundFails: {Succeeded, "", Succeeded}, TokenRefundFailsOnce: {Succeeded, "", Succeeded}, TokenRefundSlow: {Succeeded, "", Succeeded},
 		"": {Failed, "token_missing", Failed}, "sbx_typo": {Failed, "unknown_token", Failed},
 	}
 	for token := range tokens {
@@ -681,11 +681,24 @@ func TestRefundsThatFailOrTakeTheirTime(t *testing.T) {
 		t.Errorf("told %+v", told)
 	}
 
+	b.pay(card("once", TokenRefundFailsOnce))
+	b.told("payment.succeeded", nil)
+	for _, id := range []string{"first", "second"} {
+		once := refundRequest{MerchantID: id, MerchantPaymentID: "once", Amount: 2000, Currency: "EUR"}
+		for attempt, want := range []State{Failed, Succeeded} {
+			b.must(http.StatusCreated, "POST", "/v1/refunds", fmt.Sprint(id, attempt), once, &re)
+			if re.State != want {
+				t.Errorf("%s refund, attempt %d: %+v", id, attempt, re)
+			}
+			b.told("refund."+string(want), nil)
+		}
+	}
+
 	b.pay(card("slow", TokenRefundSlow))
 	b.told("payment.succeeded", nil)
 	slow := refundRequest{MerchantID: "r2", MerchantPaymentID: "slow", Amount: 4000, Currency: "EUR"}
 	b.must(http.StatusCreated, "POST", "/v1/refunds", "r2", slow, &re)
-	if sum := b.Ledger().Sums["EUR"]; re.State != Pending || sum != (Sum{Charged: 9000, Refunding: 4000, Net: 5000}) {
+	if sum := b.Ledger().Sums["EUR"]; re.State != Pending || sum != (Sum{Charged: 13500, Refunded: 4000, Refunding: 4000, Net: 5500}) {
 		t.Errorf("%+v, %+v", re, sum)
 	}
 	b.refuses(http.StatusUnprocessableEntity, "amount_too_large", "POST", "/v1/refunds", "r3",
@@ -699,7 +712,7 @@ func TestRefundsThatFailOrTakeTheirTime(t *testing.T) {
 		t.Errorf("told %+v", told)
 	}
 	b.must(http.StatusCreated, "POST", "/v1/refunds", "r2", slow, &re)
-	if sum := b.Ledger().Sums["EUR"]; re.State != Succeeded || sum != (Sum{Charged: 9000, Refunded: 4000, Net: 5000}) {
+	if sum := b.Ledger().Sums["EUR"]; re.State != Succeeded || sum != (Sum{Charged: 13500, Refunded: 8000, Net: 5500}) {
 		t.Errorf("%+v, %+v", re, sum)
 	}
 

@@ -20,6 +20,7 @@ const (
 	TokenRedirect          = "sbx_redirect"           // the buyer has to confirm at the hosted page
 	TokenStorm             = "sbx_webhooks_storm"     // charged; each webhook comes five times, the later ones first
 	TokenRefundFails       = "sbx_refund_fails"       // charged; its refunds fail
+	TokenRefundFailsOnce   = "sbx_refund_fails_once"  // charged; each of its refunds fails, and succeeds when it is sent again
 	TokenRefundSlow        = "sbx_refund_slow"        // charged; its refunds are pending, and succeed after Options.Async
 )
 
@@ -42,6 +43,7 @@ type behaviour struct {
 	late   bool   // cannot be cancelled while it is processing
 	storm  bool
 	refund State // what its refunds are at first
+	mends  bool  // a refund that has failed succeeds the next time
 }
 
 var tokens = map[string]behaviour{
@@ -56,6 +58,7 @@ var tokens = map[string]behaviour{
 	TokenRedirect:          {state: RequiresAction, later: Failed, code: "session_expired"},
 	TokenStorm:             {state: Succeeded, storm: true},
 	TokenRefundFails:       {state: Succeeded, refund: Failed},
+	TokenRefundFailsOnce:   {state: Succeeded, refund: Failed, mends: true},
 	TokenRefundSlow:        {state: Succeeded, refund: Pending},
 }
 
