@@ -66,6 +66,7 @@ type problem struct {
 	ExpiresAt  time.Time
 	BookingID  string
 	InUse      *int
+	Limit      int
 	Violations []struct{ Field, Message string }
 	Detail     string
 }

@@ -23,14 +23,18 @@
 // is sold out; one has a waiting room, which is open. After each round the faults
 // end, everything comes to rest, and then:
 //
-//   - the history of every seat, every standing area, every ticket and of each
-//     show's sales is linearizable: porcupine finds an order of the operations,
-//     each within its time, in which every answer was right. A hold's end is an
-//     operation, too, at its expiresAt. What is not known may have happened at
-//     any later time, or never;
+//   - the history of every seat, every standing area, every ticket and the name on
+//     it, of each show's sales, prices, limit and start is linearizable: porcupine
+//     finds an order of the operations, each within its time, in which every
+//     answer was right. A hold's end is an operation, too, at its expiresAt. What
+//     is not known may have happened at any later time, or never;
 //   - what was acknowledged is there: by the API, in the log at the version that
 //     was named, and in the database;
-//   - the gateway's own ledger and the bookings agree about every charge;
+//   - the gateway's own ledger and the bookings agree about every charge, and what
+//     was paid is what was said when it was held; a refund that the gateway had
+//     refused was made once, when it was sent again;
+//   - shows that an instance had locked when it was frozen sold elsewhere in
+//     seconds;
 //   - every map that anybody was shown is the log replayed to its version;
 //   - every viewer was told each version of the log once and in order, with all
 //     that it is about, and ends with the map that the database has; who had to

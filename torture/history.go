@@ -21,17 +21,24 @@ const (
 	confirm  verb = "confirm" // by staff
 	cancel   verb = "cancel"
 	refund   verb = "refund" // money only
+	retry    verb = "retry refund"
 	checkIn  verb = "check in"
+	name     verb = "name"   // a ticket's holder
+	forget   verb = "forget" // a customer
 	block    verb = "block"
 	unblock  verb = "unblock"
 	pause    verb = "pause"
 	resume   verb = "resume"
 	capacity verb = "capacity"
-	desk     verb = "desk" // the gateway's own people give money back
-	look     verb = "look" // a read of any kind
+	amend    verb = "amend" // the terms of a show
+	desk     verb = "desk"  // the gateway's own people give money back
+	look     verb = "look"  // a read of any kind
 
 	queueUp    verb = "queue up" // in a waiting room
 	leaveQueue verb = "leave queue"
+	closeQueue verb = "close queue"
+	openQueue  verb = "open queue"
+	drawQueue  verb = "draw queue"
 	enlist     verb = "enlist" // on a waitlist
 	delist     verb = "delist"
 
@@ -85,12 +92,24 @@ type Op struct {
 	Left      *int           `json:"left,omitempty"`      // units that were left, as a refusal said
 	TTL       int            `json:"ttl,omitempty"`       // seconds
 	Capacity  int            `json:"capacity,omitempty"`
-	Ends      int64          `json:"ends,omitempty"` // of the hold
+	Holder    *string        `json:"holder,omitempty"` // of a ticket: as it was set, or seen
+	Terms     *terms         `json:"terms,omitempty"`  // of the show: as they were set, or seen
+	Places    int            `json:"places,omitempty"` // of a reservation, that were asked for
+	Ends      int64          `json:"ends,omitempty"`   // of the hold
 	Confirmed int64          `json:"confirmed,omitempty"`
 	Party     int            `json:"party,omitempty"` // that waits for places, and of which categories
 	Wanted    []string       `json:"wanted,omitempty"`
 	Version   int64          `json:"version,omitempty"`
 	Map       *seen          `json:"map,omitempty"`
+}
+
+// terms are what an organiser changes about a show on sale. What is zero was not
+// changed, or not told.
+type terms struct {
+	Seat   int64 `json:"seat,omitempty"`  // price
+	Floor  int64 `json:"floor,omitempty"` // likewise
+	Most   int   `json:"most,omitempty"`  // places in a reservation
+	Starts int64 `json:"starts,omitempty"`
 }
 
 // vain is a try that brought no answer, or one that says to try again.

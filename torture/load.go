@@ -79,6 +79,7 @@ type hold struct {
 	units int
 	block string // it is sold from
 	ends  time.Time
+	total int64 // what it costs; -1: that was not told
 }
 
 type object = map[string]any
@@ -105,10 +106,17 @@ func (v *visit) areaList(units int, partial bool) []object {
 type reservation struct {
 	ReservationID string
 	Status        string
-	Seats         []struct{ SeatID uuid.UUID }
-	Areas         []struct{ Quantity int }
-	ExpiresAt     time.Time
-	BookingID     string
+	Seats         []struct {
+		SeatID uuid.UUID
+		Price  int64
+	}
+	Areas []struct {
+		Quantity int
+		Price    int64
+	}
+	TotalAmount int64
+	ExpiresAt   time.Time
+	BookingID   string
 	// WaitlistEntryID is whose offer it is.
 	WaitlistEntryID string
 }
@@ -143,6 +151,9 @@ func (v *visit) send(ctx context.Context, o *Op, req request, into any) *answer 
 	}
 	if len(p.Areas) > 0 {
 		o.Left = &p.Areas[0].Available
+	}
+	if p.Code == boxoffice.CodeTooManySeats && p.Limit > 0 {
+		o.Terms = &terms{Most: p.Limit}
 	}
 	if p.InUse != nil {
 		o.Left = p.InUse
@@ -186,7 +197,7 @@ func (v *visit) place(ctx context.Context, seats []int, units int, fromBlock str
 		body["fromBlockId"], body["customerId"], req.customer = fromBlock, v.customer, ""
 	}
 	o := v.op(place)
-	o.Seats, o.Units, o.TTL, o.Block = seats, units, ttl, fromBlock
+	o.Seats, o.Units, o.TTL, o.Block, o.Places = seats, units, ttl, fromBlock, len(seats)+units
 	if p := v.pass; p != nil {
 		req.header = map[string]string{"X-Queue-Token": p.token}
 		o.Pass, o.Entry, o.Admitted, o.TurnEnds = p.whose, p.entry, p.admitted, p.ends
@@ -200,6 +211,7 @@ func (v *visit) place(ctx context.Context, seats []int, units int, fromBlock str
 		if len(r.Seats) != len(seats) {
 			v.t.found("a hold of %d seats was answered with %d: %s", len(seats), len(r.Seats), brief(a.body))
 		}
+		v.costs(o, &r, seats)
 	}
 	v.done(ctx, o, req, a, again)
 	if !o.ok() {
@@ -209,11 +221,43 @@ func (v *visit) place(ctx context.Context, seats []int, units int, fromBlock str
 	if made := o.Ends - int64(ttl)*1e6; v.t.clockRight() && (made < o.Call-slack || made > o.Return+slack) {
 		v.t.found("reservation %s of %s ends %d seconds after %.3f s, and was asked for from %.3f to %.3f s", r.ReservationID, v.show.title, ttl, float64(made)/1e6, float64(o.Call)/1e6, float64(o.Return)/1e6)
 	}
-	h := &hold{id: r.ReservationID, seats: seats, units: r.units(), block: fromBlock, ends: r.ExpiresAt}
+	h := &hold{id: r.ReservationID, seats: seats, units: r.units(), block: fromBlock, ends: r.ExpiresAt, total: r.TotalAmount}
 	if elsewhere {
 		v.read(ctx, h)
 	}
 	return h
+}
+
+// costs notes in o what the answer says that seats, which are new in the
+// reservation, and the floor cost now, and sees that it adds up.
+func (v *visit) costs(o *Op, r *reservation, fresh []int) {
+	var sum int64
+	t := terms{}
+	for _, s := range r.Seats {
+		sum += s.Price
+		if slices.Contains(fresh, v.show.index[s.SeatID]) {
+			if t.Seat != 0 && t.Seat != s.Price {
+				v.t.found("seats of reservation %s were held at once, for %d and for %d", r.ReservationID, t.Seat, s.Price)
+			}
+			t.Seat = s.Price
+		}
+	}
+	for _, a := range r.Areas {
+		sum += int64(a.Quantity) * a.Price
+		if o.Do == place {
+			t.Floor = a.Price
+		}
+	}
+	if o.Terms = &t; sum != r.TotalAmount {
+		v.t.found("reservation %s costs %d in all and %d in its parts", r.ReservationID, r.TotalAmount, sum)
+	}
+}
+
+// costs sees that what is paid is what was said when it was held.
+func (h *hold) costs(v *visit, what string, total int64) {
+	if h.total >= 0 && total != h.total {
+		v.t.found("reservation %s was held for %d, and its %s costs %d", h.id, h.total, what, total)
+	}
 }
 
 // read reads a hold: whoever was told that there is one must find it, on any
@@ -225,6 +269,9 @@ func (v *visit) read(ctx context.Context, h *hold) (r reservation, ok bool) {
 	v.h.add(o)
 	if o.known() && a.status != http.StatusOK {
 		v.t.found("reservation %s was acknowledged, and then read as %d %s", h.id, a.status, a.problem.Code)
+	}
+	if a.ok() {
+		h.costs(v, "reservation", r.TotalAmount)
 	}
 	return r, a.ok()
 }
@@ -305,11 +352,12 @@ func (v *visit) change(ctx context.Context, h *hold) {
 	body := object{}
 	spare := v.plan.IntN(len(v.show.seats))
 	if !slices.Contains(h.seats, spare) && len(h.seats)+h.units < 5 {
-		o.Seats = []int{spare}
+		o.Seats, o.Places = []int{spare}, len(h.seats)+h.units+1
 		body["add"] = object{"seats": v.seatList(o.Seats)}
 	}
 	if len(h.seats) > 1 || len(h.seats) == 1 && o.Seats != nil {
 		o.Back = h.seats[:1]
+		o.Places = max(0, o.Places-1)
 		body["remove"] = object{"seats": v.seatList(o.Back)}
 	}
 	if len(body) == 0 {
@@ -319,10 +367,13 @@ func (v *visit) change(ctx context.Context, h *hold) {
 	again := v.chance(10)
 	var r reservation
 	a := v.send(ctx, o, req, &r)
-	v.done(ctx, o, req, a, again)
 	if o.ok() {
-		h.seats = slices.Concat(h.seats[len(o.Back):], o.Seats)
+		v.costs(o, &r, o.Seats)
+		h.seats, h.total = slices.Concat(h.seats[len(o.Back):], o.Seats), r.TotalAmount
+	} else if !o.known() || o.Doubt {
+		h.total = -1
 	}
+	v.done(ctx, o, req, a, again)
 }
 
 func (v *visit) extend(ctx context.Context, h *hold) {
@@ -357,9 +408,9 @@ type card struct {
 }
 
 var cards = []card{
-	{sandbox.TokenOK, 48}, {sandbox.TokenDeclined, 10}, {sandbox.TokenInsufficientFunds, 4}, {sandbox.TokenSlow, 4},
+	{sandbox.TokenOK, 42}, {sandbox.TokenDeclined, 10}, {sandbox.TokenInsufficientFunds, 4}, {sandbox.TokenSlow, 4},
 	{sandbox.TokenTimeout, 3}, {sandbox.TokenAsync, 8}, {sandbox.TokenAsyncDeclined, 4}, {sandbox.TokenAsyncLate, 2},
-	{sandbox.TokenRedirect, 10}, {sandbox.TokenStorm, 5}, {sandbox.TokenRefundSlow, 2},
+	{sandbox.TokenRedirect, 10}, {sandbox.TokenStorm, 5}, {sandbox.TokenRefundSlow, 2}, {sandbox.TokenRefundFailsOnce, 6},
 }
 
 func (v *visit) token() string {
@@ -377,6 +428,7 @@ type booking struct {
 	BookingID      string
 	ReservationID  string
 	Status         string
+	Buyer          *struct{ Name string } // nil: forgotten
 	PaymentStatus  string
 	TotalAmount    int64
 	RefundedAmount int64
@@ -401,8 +453,8 @@ type payment struct {
 }
 
 type refunded struct {
-	RefundID, PaymentID, Status string
-	Amount                      int64
+	RefundID, PaymentID, Status, Reason string
+	Amount                              int64
 }
 
 // tells notes in o what an answer says about a booking.
@@ -472,6 +524,7 @@ func (v *visit) bookingOf(ctx context.Context, h *hold, wait int) *booking {
 	if !a.ok() {
 		return nil
 	}
+	h.costs(v, "booking", b.TotalAmount)
 	return &b
 }
 
@@ -546,6 +599,9 @@ func (v *visit) enjoy(ctx context.Context, h *hold, b *booking) {
 	if v.chance(12) {
 		v.giveMoney(ctx, b)
 	}
+	if v.chance(15) {
+		v.nameHolder(ctx, b)
+	}
 	if v.show.doomed && v.t.cfg.desk && v.chance(25) {
 		v.deskRefund(ctx, b)
 		return
@@ -562,6 +618,50 @@ func (v *visit) enjoy(ctx context.Context, h *hold, b *booking) {
 	if v.chance(10) {
 		v.enter(ctx, b)
 	}
+}
+
+// nameHolder puts names on a ticket, on two devices at once, looks what became
+// of it, and may have itself forgotten in the end.
+func (v *visit) nameHolder(ctx context.Context, b *booking) {
+	id := b.Tickets[v.plan.IntN(len(b.Tickets))].TicketID
+	var both sync.WaitGroup
+	for _, who := range []string{"Ada Lovelace", "李小龍"} {
+		key := newKey(v.plan)
+		both.Go(func() {
+			o := v.op(name)
+			o.Ticket, o.Booking, o.Holder = id, b.BookingID, &who
+			req := request{method: http.MethodPatch, path: "/tickets/" + id, customer: v.customer, key: key, body: object{"holderName": who}}
+			a := v.send(ctx, o, req, nil)
+			v.done(ctx, o, req, a, false) // the answer is the ticket, which has become something else meanwhile
+		})
+	}
+	both.Wait()
+	v.readHolder(ctx, id)
+	if !v.chance(40) {
+		return
+	}
+	o := v.op(forget)
+	o.Booking = b.BookingID
+	for _, t := range b.Tickets {
+		o.Tickets = append(o.Tickets, t.TicketID)
+	}
+	req := request{method: http.MethodDelete, path: "/customers/" + v.customer + "/personal-data", key: newKey(v.plan)}
+	again := v.chance(20)
+	a := v.send(ctx, o, req, nil)
+	v.done(ctx, o, req, a, again)
+	v.readHolder(ctx, id)
+}
+
+// readHolder reads the name on a ticket.
+func (v *visit) readHolder(ctx context.Context, id string) {
+	o := v.op(look)
+	o.What, o.Ticket = "ticket", id
+	var t struct{ HolderName string }
+	v.send(ctx, o, request{method: http.MethodGet, path: "/tickets/" + id, customer: v.customer}, &t)
+	if o.ok() {
+		o.Holder = &t.HolderName
+	}
+	v.h.add(o)
 }
 
 // enter shows a ticket at two gates at once.
@@ -640,6 +740,40 @@ func (v *visit) giveMoney(ctx context.Context, b *booking) {
 	a := v.send(ctx, o, req, &did)
 	o.Refund = did.RefundID
 	v.done(ctx, o, req, a, again)
+}
+
+// mend sends refunds again that the gateway has refused, as people do who look
+// for such; sometimes two of them find the same.
+func (v *visit) mend(ctx context.Context) {
+	list, err := pages[booking](ctx, v.client, "/bookings?showId="+v.show.id, "bookings")
+	if err != nil {
+		return // there are others
+	}
+	for i := range list {
+		for _, f := range list[i].refused() {
+			var both sync.WaitGroup
+			for range 1 + v.plan.IntN(2) {
+				key, again := newKey(v.plan), v.chance(20)
+				both.Go(func() { v.retry(ctx, &list[i], f, key, again) })
+			}
+			both.Wait()
+		}
+	}
+}
+
+// refused are the refunds of a booking that have failed, and that we began.
+func (b *booking) refused() []refunded {
+	return slices.DeleteFunc(slices.Clone(b.Refunds), func(f refunded) bool { return f.Status != "failed" || f.Reason == "gateway" })
+}
+
+// retry sends a refund again.
+func (v *visit) retry(ctx context.Context, b *booking, f refunded, key string, again bool) *Op {
+	o := v.op(retry)
+	o.Booking, o.Refund = b.BookingID, f.RefundID
+	req := request{method: http.MethodPost, path: "/refunds/" + f.RefundID + "/retry", key: key}
+	a := v.send(ctx, o, req, nil)
+	v.done(ctx, o, req, a, again)
+	return o
 }
 
 // deskRefund has the gateway's own people give the money back, all or some, or
@@ -736,13 +870,20 @@ func (c *client) staff(ctx, stop context.Context, r *round) {
 	among := r.among(func(*show) bool { return true })
 	for n := uint64(0); ctx.Err() == nil; n++ {
 		v := newVisit(c, r, n, among)
-		switch v.plan.IntN(5) {
+		if v.show.crowded && v.chance(30) {
+			v.closeRoom(stop)
+		}
+		switch v.plan.IntN(7) {
 		case 0, 1:
 			v.blockSeats(stop)
 		case 2:
 			v.pauseSales(stop)
 		case 3:
 			v.resize(stop)
+		case 4:
+			v.amend(stop)
+		case 5:
+			v.mend(stop)
 		default:
 			v.lists(stop)
 		}
@@ -805,10 +946,69 @@ func (v *visit) resize(ctx context.Context) {
 	v.done(ctx, o, req, a, v.chance(20))
 }
 
+// amend changes what places cost, when the show begins, and how many places one
+// may hold; that only where nobody waits for more.
+func (v *visit) amend(ctx context.Context) {
+	o, body := v.op(amend), object{}
+	o.Terms = &terms{}
+	if v.chance(60) {
+		o.Terms.Seat = 1000 + 100*v.plan.Int64N(40)
+		prices := []object{{"category": "Seats", "amount": o.Terms.Seat}}
+		if v.show.floor > 0 {
+			o.Terms.Floor = 1000 + 100*v.plan.Int64N(40)
+			prices = append(prices, object{"category": "Floor", "amount": o.Terms.Floor})
+		}
+		body["prices"] = prices
+	}
+	if v.chance(30) {
+		at := time.Unix(v.show.terms.Starts+int64(v.plan.IntN(86_400)), 0).UTC()
+		o.Terms.Starts, body["startsAt"] = at.Unix(), at
+	}
+	if !v.show.wanted && (v.chance(40) || len(body) == 0) {
+		o.Terms.Most = 2 + v.plan.IntN(mostPlaces-1)
+		body["maxPlacesPerReservation"] = o.Terms.Most
+	}
+	if len(body) == 0 {
+		return
+	}
+	req := request{method: http.MethodPatch, path: "/shows/" + v.show.id, key: newKey(v.plan), body: body}
+	again := v.chance(20)
+	a := v.send(ctx, o, req, nil)
+	v.done(ctx, o, req, a, again)
+}
+
+// terms reads the terms of a show, and notes them in o.
+func (c *client) terms(ctx context.Context, sh *show, o *Op) (*terms, error) {
+	a := c.ask(ctx, o, request{method: http.MethodGet, path: "/shows/" + sh.id})
+	if !a.ok() {
+		return nil, fmt.Errorf("%s: answered %d %s", sh.title, a.status, a.problem.Code)
+	}
+	var is struct {
+		StartsAt                time.Time
+		MaxPlacesPerReservation int
+		Prices                  []struct {
+			Category string
+			Amount   int64
+		}
+	}
+	if err := json.Unmarshal(a.body, &is); err != nil {
+		return nil, err
+	}
+	o.Terms = &terms{Most: is.MaxPlacesPerReservation, Starts: is.StartsAt.Unix()}
+	for _, p := range is.Prices {
+		if p.Category == "Seats" {
+			o.Terms.Seat = p.Amount
+		} else {
+			o.Terms.Floor = p.Amount
+		}
+	}
+	return o.Terms, nil
+}
+
 // lists reads what people at a desk read.
 func (v *visit) lists(ctx context.Context) {
 	for _, path := range []string{
-		"/reservations?status=active&showId=" + v.show.id, "/bookings?showId=" + v.show.id, "/shows/" + v.show.id,
+		"/reservations?status=active&showId=" + v.show.id, "/bookings?showId=" + v.show.id,
 		"/shows/" + v.show.id + "/admissions", "/changes?limit=20&showId=" + v.show.id,
 	} {
 		o := v.op(look)
@@ -816,4 +1016,10 @@ func (v *visit) lists(ctx context.Context) {
 		v.send(ctx, o, request{method: http.MethodGet, path: path}, nil)
 		v.h.add(o)
 	}
+	o := v.op(look)
+	o.What = "show"
+	if _, err := v.client.terms(ctx, v.show, o); err != nil && o.known() {
+		v.t.found("%v", err)
+	}
+	v.h.add(o)
 }

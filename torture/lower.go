@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -62,6 +63,8 @@ func lower(ops []*Op, shows []*show, wrong []span) []*partition {
 		l.refused(o)
 		l.sold(o)
 		l.staff(o)
+		l.terms(o)
+		l.named(o)
 		l.scanned(o, ticketsOf)
 	}
 	for _, id := range ids {
@@ -180,6 +183,63 @@ func (l *lowering) staff(o *Op) {
 		if boxoffice.Code(o.Code) == boxoffice.CodeCapacityInUse && o.Left != nil {
 			l.area(o, o.Call, o.Return, step{do: tight, n: *o.Left, op: o})
 		}
+	}
+}
+
+// terms adds what was done to a show's terms, or seen of them.
+func (l *lowering) terms(o *Op) {
+	sh := l.shows[o.Show]
+	if o.ok() && o.Places > 0 && o.Block == "" { // staff may hold as many as it likes
+		l.add(sh.title+", most places", term(int64(sh.terms.Most)), o.Call, o.Return, step{do: fit, n: o.Places, op: o})
+	}
+	if o.Terms == nil {
+		return
+	}
+	first, told := sh.terms.list(), o.Terms.list()
+	for i, name := range termNames {
+		s, ret := step{do: see, saw: fmt.Sprint(told[i]), op: o}, o.Return
+		if o.Do == amend {
+			s.do = alter
+			if !o.ok() {
+				if o.known() && !o.Doubt {
+					continue
+				}
+				s.maybe, ret = true, never
+			}
+		}
+		if told[i] != 0 {
+			l.add(sh.title+", "+name, term(first[i]), o.Call, ret, s)
+		}
+	}
+}
+
+// termNames name what list lists.
+var termNames = []string{"price of seats", "price of the floor", "most places", "start"}
+
+func (t *terms) list() []int64 { return []int64{t.Seat, t.Floor, int64(t.Most), t.Starts} }
+
+// named adds the names that tickets were given, that were seen on them, and that
+// were forgotten.
+func (l *lowering) named(o *Op) {
+	ids, s, ret := []string{o.Ticket}, step{do: see, op: o}, o.Return
+	switch {
+	case o.Do == forget:
+		ids, s.do = o.Tickets, alter
+	case o.Holder == nil:
+		return
+	case o.Do == name:
+		s.do, s.saw = alter, *o.Holder
+	default:
+		s.saw = *o.Holder
+	}
+	if s.do == alter && !o.ok() {
+		if o.known() && !o.Doubt {
+			return
+		}
+		s.maybe, ret = true, never
+	}
+	for _, id := range ids {
+		l.add(l.shows[o.Show].title+", holder of ticket "+id, holders, o.Call, ret, s)
 	}
 }
 

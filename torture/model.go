@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/anishathalye/porcupine"
@@ -43,6 +44,8 @@ const (
 	shut   act = "paused"    // it was seen to be
 	begin  act = "resume"    //
 	stop   act = "pause"     //
+	alter  act = "set"       // one of a show's terms
+	fit    act = "fit"       // so many places were let into a reservation
 )
 
 // The words for what a seat is, as the API has them.
@@ -255,9 +258,33 @@ var sales = register("on sale", func(is string, in step) (string, bool) {
 	return is, false
 })
 
+// term is the model of one of a show's terms, a number.
+func term(first int64) porcupine.Model {
+	return register(fmt.Sprint(first), func(is string, in step) (string, bool) {
+		switch in.do {
+		case alter:
+			return in.saw, true
+		case see:
+			return is, is == in.saw
+		case fit:
+			most, err := strconv.Atoi(is)
+			return is, err == nil && in.n <= most
+		}
+		return is, false
+	})
+}
+
+// holders is the model of the name on a ticket.
+var holders = register("", func(is string, in step) (string, bool) {
+	if in.do == alter {
+		return in.saw, true
+	}
+	return is, is == in.saw
+})
+
 // sees says that the step changes nothing: it only tells what it found.
 func (s step) sees() bool {
-	return slices.Contains([]act{see, keep, tight, open, shut}, s.do)
+	return slices.Contains([]act{see, keep, tight, open, shut, fit}, s.do)
 }
 
 // describe is a step in words.

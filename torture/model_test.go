@@ -281,3 +281,94 @@ func TestShrinkingMakesNoFalseAccusation(t *testing.T) {
 		t.Errorf("the refusal is gone, and with it what was wrong: %s", textOf(left))
 	}
 }
+
+func TestTermsOfAShowThatIsOnSale(t *testing.T) {
+	t.Parallel()
+	amended := func(s *story, from, to float64, t terms) { s.tell(from, to, Op{Do: amend, Terms: &t}) }
+	bought := func(s *story, from, to, price float64, places int) {
+		s.tell(from, to, Op{Do: place, Terms: &terms{Seat: int64(price)}, Places: places})
+	}
+	for _, c := range []struct {
+		name    string
+		tell    func(s *story)
+		illegal string
+	}{
+		{"the new price from the moment it was acknowledged on", func(s *story) {
+			bought(s, 1, 2, 2500, 1)
+			amended(s, 3, 5, terms{Seat: 4000})
+			bought(s, 4, 6, 2500, 1)
+			bought(s, 4, 7, 4000, 1)
+			bought(s, 8, 9, 4000, 1)
+		}, ""},
+		{"the old price after that", func(s *story) {
+			amended(s, 3, 5, terms{Seat: 4000})
+			bought(s, 6, 7, 2500, 1)
+		}, "price of seats"},
+		{"and back", func(s *story) {
+			amended(s, 3, 10, terms{Seat: 4000})
+			bought(s, 4, 5, 4000, 1)
+			bought(s, 6, 7, 2500, 1)
+		}, "price of seats"},
+		{"a price that may or may not have been set", func(s *story) {
+			amended(s, 3, 0, terms{Seat: 4000})
+			bought(s, 4, 5, 2500, 1)
+			bought(s, 6, 7, 4000, 1)
+		}, ""},
+		{"a price that was refused", func(s *story) {
+			s.tell(3, 4, Op{Do: amend, Status: 409, Terms: &terms{Seat: 4000}})
+			bought(s, 6, 7, 4000, 1)
+		}, "price of seats"},
+		{"more places than a reservation may have", func(s *story) {
+			bought(s, 1, 2, 2500, 5)
+			amended(s, 3, 4, terms{Most: 2})
+			bought(s, 5, 6, 2500, 3)
+		}, "most places"},
+		{"staff may hold more", func(s *story) {
+			amended(s, 3, 4, terms{Most: 2})
+			s.tell(5, 6, Op{Do: place, Block: "b1", Places: 3})
+		}, ""},
+		{"a limit that there is not", func(s *story) {
+			s.tell(3, 4, Op{Do: place, Status: 422, Code: "TOO_MANY_SEATS", Terms: &terms{Most: 2}, Places: 3})
+		}, "most places"},
+		{"a start that was acknowledged and is not read", func(s *story) {
+			amended(s, 3, 4, terms{Starts: 7})
+			s.tell(5, 6, Op{Do: look, Terms: &terms{Starts: 1}})
+		}, "start"},
+	} {
+		s := newStory()
+		s.show.terms = terms{Seat: 2500, Floor: 3000, Most: 5, Starts: 1}
+		c.tell(s)
+		if names, _ := s.illegal(t); strings.Join(names, ",") != c.illegal {
+			t.Errorf("%s: no order of %q, where %q was to be expected", c.name, names, c.illegal)
+		}
+	}
+}
+
+func TestNamesOnTickets(t *testing.T) {
+	t.Parallel()
+	set := func(s *story, from, to float64, who string) {
+		s.tell(from, to, Op{Do: name, Ticket: "t1", Holder: &who})
+	}
+	read := func(s *story, from, to float64, who string) {
+		s.tell(from, to, Op{Do: look, Ticket: "t1", Holder: &who})
+	}
+	gone := func(s *story, from, to float64) { s.tell(from, to, Op{Do: forget, Tickets: []string{"t1", "t2"}}) }
+	for _, c := range []struct {
+		name  string
+		tell  func(s *story)
+		legal bool
+	}{
+		{"either of two at once", func(s *story) { set(s, 1, 3, "Ada"); set(s, 2, 4, "Grace"); read(s, 5, 6, "Ada") }, true},
+		{"neither", func(s *story) { set(s, 1, 3, "Ada"); set(s, 2, 4, "Grace"); read(s, 5, 6, "") }, false},
+		{"nobody's any more", func(s *story) { set(s, 1, 2, "Ada"); gone(s, 3, 4); read(s, 5, 6, "") }, true},
+		{"not forgotten", func(s *story) { set(s, 1, 2, "Ada"); gone(s, 3, 4); read(s, 5, 6, "Ada") }, false},
+		{"maybe forgotten", func(s *story) { set(s, 1, 2, "Ada"); gone(s, 3, 0); read(s, 5, 6, "Ada"); read(s, 7, 8, "") }, true},
+		{"given a name again", func(s *story) { set(s, 1, 2, "Ada"); gone(s, 3, 4); set(s, 5, 6, "Ada"); read(s, 7, 8, "Ada") }, true},
+	} {
+		s := newStory()
+		c.tell(s)
+		if names, _ := s.illegal(t); (names == nil) != c.legal {
+			t.Errorf("%s: no order of %q", c.name, names)
+		}
+	}
+}

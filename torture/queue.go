@@ -118,6 +118,27 @@ func (v *visit) queue(ctx, stop context.Context) {
 	}
 }
 
+// closeRoom lets everybody in without a turn for a moment, and tries a draw that
+// nobody has named a beacon for.
+func (v *visit) closeRoom(ctx context.Context) {
+	set := func(do verb, what string) {
+		o := v.op(do)
+		req := request{method: http.MethodPost, path: "/shows/" + v.show.id + "/queue/" + what, key: newKey(v.plan)}
+		again := v.chance(20)
+		a := v.send(ctx, o, req, nil)
+		v.done(ctx, o, req, a, again)
+	}
+	set(closeQueue, "close")
+	rest(ctx, time.Duration(v.plan.IntN(1000))*time.Millisecond)
+	o := v.op(drawQueue)
+	v.send(ctx, o, request{method: http.MethodPost, path: "/shows/" + v.show.id + "/queue/draw", body: object{"publicValue": "6, 9, 13"}}, nil)
+	v.h.add(o)
+	if o.ok() {
+		v.t.found("the waiting room of %s was drawn by a value that nobody had said would come", v.show.title)
+	}
+	set(openQueue, "open")
+}
+
 // join joins the waiting room, or comes back to it.
 func (v *visit) join(ctx context.Context) *queued {
 	o := v.op(queueUp)

@@ -25,6 +25,7 @@ type show struct {
 	label []string
 	area  uuid.UUID
 	floor int // units at first; 0: no area
+	terms terms
 	house
 	known atomic.Int64
 }
@@ -54,6 +55,7 @@ type round struct {
 	shows   []*show
 	history *history
 	auditor *client
+	beyond  map[string]bool // refunds that were refused, and cannot be sent again
 
 	mu     sync.Mutex
 	events []cluster.Event
@@ -86,9 +88,12 @@ var houses = []struct {
 	{cluster.ShowOptions{Seats: 12, Floor: 40, HoldSeconds: holdSecondsMax}, house{crowded: true}},
 }
 
-// terms are what a show is changed to before it is sold.
-func (h *house) terms() object {
-	o := object{"cancellation": object{"untilMinutesBeforeStart": 0, "refundPercent": 80}}
+// mostPlaces is how many places a reservation may have at first.
+const mostPlaces = 5
+
+// rules are what a show is changed to before it is sold.
+func (h *house) rules() object {
+	o := object{"cancellation": object{"untilMinutesBeforeStart": 0, "refundPercent": 80}, "maxPlacesPerReservation": mostPlaces}
 	if h.wanted {
 		o["offerSeconds"] = offerSeconds
 	}
@@ -110,7 +115,7 @@ const (
 )
 
 func (t *run) round(ctx context.Context, n int, during time.Duration) (err error) {
-	r := &round{t: t, n: n, history: &history{began: t.began, round: n}, auditor: &client{t: t, id: t.cfg.buyers + t.cfg.staff}}
+	r := &round{t: t, n: n, history: &history{began: t.began, round: n}, auditor: &client{t: t, id: t.cfg.buyers + t.cfg.staff}, beyond: map[string]bool{}}
 	if err := r.open(ctx); err != nil {
 		return fmt.Errorf("shows could not be made: %w", err)
 	}
@@ -231,7 +236,7 @@ func (r *round) open(ctx context.Context) error {
 		}
 		r.shows = append(r.shows, sh)
 		plan := rand.New(rand.NewPCG(r.t.seed, uint64(r.n)<<40|0xffff<<24|uint64(i)))
-		requests := []request{{method: http.MethodPatch, path: "/shows/" + sh.id, body: sh.terms()}}
+		requests := []request{{method: http.MethodPatch, path: "/shows/" + sh.id, body: sh.rules()}}
 		if sh.crowded {
 			requests = append(requests, request{method: http.MethodPost, path: "/shows/" + sh.id + "/queue/open"})
 		}
@@ -241,6 +246,11 @@ func (r *round) open(ctx context.Context) error {
 				return fmt.Errorf("the terms were answered %d %s", a.status, brief(a.body))
 			}
 		}
+		told, err := r.auditor.terms(ctx, sh, &Op{Do: look})
+		if err != nil {
+			return err
+		}
+		sh.terms = *told
 	}
 	return nil
 }

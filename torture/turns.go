@@ -88,13 +88,17 @@ func (m *room) holds(tell func(format string, args ...any)) {
 		is   string
 	}
 	held := map[string]*holding{} // by reservation
+	closed := false
 	for i := range m.log {
 		e := &m.log[i]
+		if note, ok := strings.CutPrefix(e.Note, "The waiting room is "); ok && e.Type == "show.changed" {
+			closed = strings.HasPrefix(note, "closed")
+		}
 		id := e.Object.ReservationID
 		if h := held[id]; h != nil && strings.HasPrefix(e.Type, "reservation.") {
 			h.ends, h.is = e.After.ExpiresAt, e.After.Status
 		}
-		if e.Type != "reservation.created" || e.Reason != "buyer" {
+		if e.Type != "reservation.created" || e.Reason != "buyer" || closed {
 			continue
 		}
 		customer := m.holders[id]
@@ -136,7 +140,7 @@ func (m *room) about(customer string) string {
 // and that nobody was told that a turn is over which was not.
 func (m *room) refusals(tell func(format string, args ...any)) {
 	for _, o := range m.ops {
-		if o.Do != place || o.Block != "" || !o.known() || boxoffice.Code(o.Code) == boxoffice.CodeShowNotOnSale {
+		if o.Do != place || o.Block != "" || !o.known() || boxoffice.Code(o.Code) == boxoffice.CodeShowNotOnSale || m.closed(o) {
 			continue
 		}
 		want := map[string]boxoffice.Code{"": boxoffice.CodeQueueTokenRequired, anothersOne: boxoffice.CodeQueueTokenInvalid}[o.Pass]
@@ -148,6 +152,26 @@ func (m *room) refusals(tell func(format string, args ...any)) {
 			tell("customer %s had a turn in %s until %.3f s (entry %s) and was answered %s at %.3f s%s", o.Customer, m.sh.title, seconds(o.TurnEnds), o.Entry, code, seconds(o.Return), m.about(o.Customer))
 		}
 	}
+}
+
+// closed says whether the room may have been closed for some time of an
+// operation.
+func (m *room) closed(o *Op) bool {
+	for _, c := range m.ops {
+		if c.Do != closeQueue || c.Call > o.Return || !c.ok() && !c.Doubt && c.known() {
+			continue
+		}
+		opened := never
+		for _, p := range m.ops {
+			if p.Do == openQueue && p.ok() && p.Call >= c.Return {
+				opened = min(opened, p.Return)
+			}
+		}
+		if o.Call < opened {
+			return true
+		}
+	}
+	return false
 }
 
 // positions sees that whoever waits only moves forward, by whichever way they

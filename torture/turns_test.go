@@ -47,6 +47,13 @@ func (l *lobby) logs(typ, reservation, customer string, when, ends int, status s
 	l.room.holders[reservation] = customer
 }
 
+// sets adds that the room was opened or closed.
+func (l *lobby) sets(what string, when int) {
+	e := logged(int64(len(l.room.log)+1), "show.changed", "", 0, "", "", 0, 0)
+	e.At, e.Note = at(when), "The waiting room is "+what
+	l.room.log = append(l.room.log, e)
+}
+
 func TestWhatAWaitingRoomMayDo(t *testing.T) {
 	t.Parallel()
 	const created, cancelled, consumed = "reservation.created", "reservation.cancelled", "reservation.consumed"
@@ -96,6 +103,28 @@ func TestWhatAWaitingRoomMayDo(t *testing.T) {
 		{"staff needs none", func(l *lobby) {
 			l.logs(created, "r1", "c-e1", 6, 10, "active")
 			l.room.log[0].Reason = "staff"
+		}, ""},
+		{"none is needed while it is closed", func(l *lobby) {
+			l.sets("closed: by_hand.", 5)
+			l.logs(created, "r1", "c-e1", 6, 10, "active")
+			l.tell(5, 5.5, Op{Do: closeQueue})
+			l.tell(6, 7, Op{Do: place, Status: 201})
+		}, ""},
+		{"one is needed when it is open again", func(l *lobby) {
+			l.sets("closed: by_hand.", 4)
+			l.sets("open.", 5)
+			l.logs(created, "r1", "c-e1", 6, 10, "active")
+		}, "who had no turn then"},
+		{"nor was anybody let in before it was closed, or when it was open again", func(l *lobby) {
+			l.tell(4, 5, Op{Do: closeQueue})
+			l.tell(5, 6, Op{Do: openQueue})
+			l.tell(7, 8, Op{Do: place, Status: 201})
+		}, "was answered 201"},
+		{"it may have been closed already, or still", func(l *lobby) {
+			l.tell(4, 5, Op{Do: closeQueue})
+			l.tell(8, 9, Op{Do: openQueue})
+			l.tell(3, 4.5, Op{Do: place, Status: 201})
+			l.tell(8.5, 10, Op{Do: place, Status: 201})
 		}, ""},
 		{"an entry that is lost", func(l *lobby) { l.tell(1, 2, Op{Do: queueUp, Entry: "e1"}) }, "is lost"},
 		{"one who left and is there", func(l *lobby) {

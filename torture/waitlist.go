@@ -171,7 +171,7 @@ func (v *visit) readOffer(ctx context.Context, old *listedEntry) *listedEntry {
 
 // answer does with an offer what people do.
 func (v *visit) answer(ctx, stop context.Context, e *listedEntry) {
-	h := &hold{id: e.Offer.ReservationID, ends: e.Offer.ExpiresAt}
+	h := &hold{id: e.Offer.ReservationID, ends: e.Offer.ExpiresAt, total: -1}
 	r, ok := v.read(stop, h)
 	if !ok {
 		return
