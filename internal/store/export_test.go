@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/lanes"
@@ -92,3 +93,8 @@ func (s *Store) ReplicaIsUseful() bool { return s.useful.Load() }
 
 // TrustReplica has reads go to the replica until it is found wanting.
 func (s *Store) TrustReplica() { s.useful.Store(true) }
+
+// Tx is what every transaction on the pool goes through.
+func (s *Store) Tx(ctx context.Context, do func(ctx context.Context, tx pgx.Tx) error) error {
+	return s.tx(ctx, do)
+}

@@ -229,3 +229,29 @@ func TestAReplayIsOneAlsoWhenItsCommitGoesUnanswered(t *testing.T) {
 		t.Error("the line was cut", cut, "times")
 	}
 }
+
+func TestATransactionThatPostgresEndsIsNoBug(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{})
+	ends := map[string]string{
+		"a process that stood still for too long": "set local idle_in_transaction_session_timeout = '1ms'",
+		"an administrator":                        "select pg_terminate_backend(pg_backend_pid())",
+	}
+	if s.count(t, "select current_setting('server_version_num')::int") >= 170_000 {
+		ends["a transaction that took too long"] = "set local transaction_timeout = '50ms'"
+	}
+	for why, sql := range ends {
+		err := s.Tx(t.Context(), func(ctx context.Context, tx pgx.Tx) error {
+			for {
+				if _, err := tx.Exec(ctx, sql); err != nil {
+					return err
+				}
+				time.Sleep(10 * time.Millisecond) // in the middle of it
+			}
+		})
+		var refusal *boxoffice.Error
+		if !errors.As(err, &refusal) || refusal.Code != boxoffice.CodeUnavailable || refusal.Facts.Outcome != "unknown" {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+}

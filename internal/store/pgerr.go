@@ -33,8 +33,8 @@ func retryable(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
 }
 
-// away reports that the database cannot be reached, is shutting down, or is a
-// standby that cannot write.
+// away reports that the database cannot be reached, is shutting down, has ended
+// the connection, for whatever reason, or is a standby that cannot write.
 func away(err error) bool {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
@@ -42,7 +42,8 @@ func away(err error) bool {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") ||
+		ended := pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC"
+		return ended || strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") ||
 			pg.Code == "25006" || pg.Code == "53300"
 	}
 	var network net.Error
