@@ -167,9 +167,20 @@ func TestCreateShow(t *testing.T) {
 			Organisation: org, EventID: m.EventID, PlanID: m.PlanID, StartsAt: time.Now().Add(time.Hour), Currency: "EUR",
 			Prices: []store.Price{{Category: "Front"}, {Category: "Back"}}, Publish: true,
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		if _, _, err := dying.CreateShow(ctx, fixture.Staff, key, n); err == nil {
+		ctx, die := context.WithCancel(t.Context())
+		dead := make(chan error)
+		go func() {
+			_, _, err := dying.CreateShow(ctx, fixture.Staff, key, n)
+			dead <- err
+		}()
+		for made := 1; made < 2; {
+			if err := db.Pool("").QueryRow(t.Context(), "select count(*) from shows where event_id = $1", m.EventID).Scan(&made); err != nil {
+				t.Error(err)
+				break
+			}
+		}
+		die()
+		if err := <-dead; err == nil {
 			t.Fatal("published without lanes")
 		}
 		created, replayed, err := s.CreateShow(t.Context(), fixture.Staff, key, n)
