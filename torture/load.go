@@ -453,8 +453,8 @@ type payment struct {
 }
 
 type refunded struct {
-	RefundID, PaymentID, Status, Reason string
-	Amount                              int64
+	RefundID, PaymentID, Status, Reason, Failure string
+	Amount                                       int64
 }
 
 // tells notes in o what an answer says about a booking.
@@ -761,9 +761,12 @@ func (v *visit) mend(ctx context.Context) {
 	}
 }
 
-// refused are the refunds of a booking that have failed, and that we began.
+// refused are the refunds of a booking that have failed, that we began, and that
+// may succeed yet: not where the buyer's bank has taken some of the money.
 func (b *booking) refused() []refunded {
-	return slices.DeleteFunc(slices.Clone(b.Refunds), func(f refunded) bool { return f.Status != "failed" || f.Reason == "gateway" })
+	return slices.DeleteFunc(slices.Clone(b.Refunds), func(f refunded) bool {
+		return f.Status != "failed" || f.Reason == "gateway" || f.Failure == "amount_too_large"
+	})
 }
 
 // retry sends a refund again.
