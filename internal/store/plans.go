@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,6 +26,12 @@ var (
 	sqlPlanCategoriesLoad = queries.Must("plan_categories_load")
 	sqlPlanSeatsLoad      = queries.Must("plan_seats_load")
 	sqlPlanAreasLoad      = queries.Must("plan_areas_load")
+
+	sqlHallSeatsInsert      = queries.Must("hall_seats_insert")
+	sqlHallAreasInsert      = queries.Must("hall_areas_insert")
+	sqlPlanCategoriesInsert = queries.Must("plan_categories_insert")
+	sqlPlanSeatsInsert      = queries.Must("plan_seats_insert")
+	sqlPlanAreasInsert      = queries.Must("plan_areas_insert")
 )
 
 // querier is what reads: a pool, a connection or a transaction.
@@ -238,10 +246,12 @@ func (in *planImport) numberSeats(ctx context.Context) error {
 		}
 		in.seats[i] = n
 	}
-	columns := []string{"hall_id", "seat_no", "organisation_id", "seat_id", "section", "row_name", "seat_name"}
-	return in.copy(ctx, "hall_seats", columns, len(added), func(i int) []any {
-		seat, n := &in.plan.Seats[added[i]], in.seats[added[i]]
-		return []any{in.plan.HallID, n.no, in.org, n.id, seat.Section, seat.Row, seat.Number}
+	return inParts(added, func(part []int, _ int) error {
+		seat := func(i int) *boxoffice.Seat { return &in.plan.Seats[i] }
+		_, err := in.tx.Exec(ctx, sqlHallSeatsInsert, in.plan.HallID, in.org,
+			each(part, func(i int) int32 { return in.seats[i].no }), each(part, func(i int) uuid.UUID { return in.seats[i].id }),
+			each(part, func(i int) string { return seat(i).Section }), each(part, func(i int) string { return seat(i).Row }), each(part, func(i int) string { return seat(i).Number }))
+		return err
 	})
 }
 
@@ -272,45 +282,62 @@ func (in *planImport) numberAreas(ctx context.Context) error {
 		}
 		in.areas[i] = n
 	}
-	return in.copy(ctx, "hall_areas", []string{"hall_id", "area_no", "organisation_id", "area_id", "name"}, len(added), func(i int) []any {
-		n := in.areas[added[i]]
-		return []any{in.plan.HallID, n.no, in.org, n.id, in.plan.Areas[added[i]].Name}
+	return inParts(added, func(part []int, _ int) error {
+		_, err := in.tx.Exec(ctx, sqlHallAreasInsert, in.plan.HallID, in.org,
+			each(part, func(i int) int32 { return in.areas[i].no }), each(part, func(i int) uuid.UUID { return in.areas[i].id }),
+			each(part, func(i int) string { return in.plan.Areas[i].Name }))
+		return err
 	})
 }
 
 func (in *planImport) saveCategories(ctx context.Context) error {
 	in.plan.Categories = slices.Clone(in.plan.Categories)
-	columns := []string{"plan_id", "category_no", "organisation_id", "category_id", "name", "color"}
-	return in.copy(ctx, "plan_categories", columns, len(in.plan.Categories), func(i int) []any {
-		c := &in.plan.Categories[i]
-		c.ID = NewID()
-		return []any{in.plan.ID, i, in.org, c.ID, c.Name, c.Color}
+	for i := range in.plan.Categories {
+		in.plan.Categories[i].ID = NewID()
+	}
+	return inParts(in.plan.Categories, func(part []boxoffice.Category, first int) error {
+		_, err := in.tx.Exec(ctx, sqlPlanCategoriesInsert, in.plan.ID, in.org, first,
+			each(part, func(c boxoffice.Category) uuid.UUID { return c.ID }),
+			each(part, func(c boxoffice.Category) string { return c.Name }), each(part, func(c boxoffice.Category) string { return c.Color }))
+		return err
 	})
 }
 
 func (in *planImport) saveSeats(ctx context.Context) error {
-	columns := []string{"plan_id", "position", "organisation_id", "seat_no", "label", "category_no", "kind", "features", "x", "y"}
-	return in.copy(ctx, "plan_seats", columns, len(in.plan.Seats), func(i int) []any {
-		seat := &in.plan.Seats[i]
-		x, y := coordinates(seat.X, seat.Y, seat.Placed)
-		return []any{in.plan.ID, i, in.org, in.seats[i].no, seat.Label, seat.Category, string(seat.Kind), orEmpty(seat.Features), x, y}
+	return inParts(in.plan.Seats, func(part []boxoffice.Seat, first int) error {
+		_, err := in.tx.Exec(ctx, sqlPlanSeatsInsert, in.plan.ID, in.org, first,
+			each(in.seats[first:first+len(part)], func(n numbered) int32 { return n.no }),
+			each(part, func(s boxoffice.Seat) string { return s.Label }), each(part, func(s boxoffice.Seat) int32 { return int32(s.Category) }),
+			each(part, func(s boxoffice.Seat) string { return string(s.Kind) }), each(part, func(s boxoffice.Seat) string { return literal(s.Features, appendQuoted) }),
+			each(part, func(s boxoffice.Seat) *float64 { return coordinate(s.X, s.Placed) }), each(part, func(s boxoffice.Seat) *float64 { return coordinate(s.Y, s.Placed) }))
+		return err
 	})
 }
 
 func (in *planImport) saveAreas(ctx context.Context) error {
-	columns := []string{"plan_id", "position", "organisation_id", "area_no", "category_no", "capacity", "x", "y", "outline"}
-	return in.copy(ctx, "plan_areas", columns, len(in.plan.Areas), func(i int) []any {
-		a := &in.plan.Areas[i]
-		x, y := coordinates(a.X, a.Y, a.Placed)
-		return []any{in.plan.ID, i, in.org, in.areas[i].no, a.Category, a.Capacity, x, y, orEmpty(a.Outline)}
+	return inParts(in.plan.Areas, func(part []boxoffice.Area, first int) error {
+		outlines := make([]string, len(part))
+		for i := range part {
+			text, err := json.Marshal(orEmpty(part[i].Outline))
+			if err != nil {
+				return fmt.Errorf("outline: %w", err)
+			}
+			outlines[i] = string(text)
+		}
+		_, err := in.tx.Exec(ctx, sqlPlanAreasInsert, in.plan.ID, in.org, first,
+			each(in.areas[first:first+len(part)], func(n numbered) int32 { return n.no }),
+			each(part, func(a boxoffice.Area) int32 { return int32(a.Category) }), each(part, func(a boxoffice.Area) int32 { return int32(a.Capacity) }),
+			each(part, func(a boxoffice.Area) *float64 { return coordinate(a.X, a.Placed) }), each(part, func(a boxoffice.Area) *float64 { return coordinate(a.Y, a.Placed) }),
+			outlines)
+		return err
 	})
 }
 
-func coordinates(x, y float64, placed bool) (any, any) {
+func coordinate(v float64, placed bool) *float64 {
 	if !placed {
-		return nil, nil
+		return nil
 	}
-	return x, y
+	return &v
 }
 
 // orEmpty is an empty list instead of none, which is null in Postgres.
@@ -321,12 +348,33 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-func (in *planImport) copy(ctx context.Context, table string, columns []string, n int, row func(i int) []any) error {
-	if n == 0 {
-		return nil
+// importBatch is how many places one statement inserts: it stays far below
+// statement_timeout.
+const importBatch = 10_000
+
+// inParts saves a list part by part; first is the place of a part's first in
+// the list. COPY would be as quick and send no columns, but behind a PgBouncer
+// that keeps prepared statements a short COPY of pgx's keeps its connection
+// until the client goes: its end comes before Postgres has asked for the rows,
+// and PgBouncer then waits for one more answer.
+func inParts[T any](list []T, save func(part []T, first int) error) error {
+	first := 0
+	for part := range slices.Chunk(list, importBatch) {
+		if err := save(part, first); err != nil {
+			return err
+		}
+		first += len(part)
 	}
-	_, err := in.tx.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) { return row(i), nil }))
-	return err
+	return nil
+}
+
+// each is a column: one value of each element.
+func each[T, V any](list []T, value func(T) V) []V {
+	column := make([]V, len(list))
+	for i, v := range list {
+		column[i] = value(v)
+	}
+	return column
 }
 
 // tell sums up the import.

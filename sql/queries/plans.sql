@@ -56,3 +56,32 @@ select area_no, area_id, name from hall_areas where hall_id = $1 order by area_n
 -- $1 plan_id, $2 organisation_id, $3 hall_id, $4 version, $5 name, $6 format, $7 seat_count, $8 drawing, $9 warnings.
 insert into plans (plan_id, organisation_id, hall_id, version, name, format, seat_count, drawing, warnings)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: hall_seats_insert
+-- $1 hall_id, $2 organisation_id, $3 seat_no[], $4 seat_id[], $5 section[], $6 row_name[], $7 seat_name[].
+insert into hall_seats (hall_id, organisation_id, seat_no, seat_id, section, row_name, seat_name)
+select $1, $2, unnest($3::int[]), unnest($4::uuid[]), unnest($5::text[]), unnest($6::text[]), unnest($7::text[]);
+
+-- name: hall_areas_insert
+-- $1 hall_id, $2 organisation_id, $3 area_no[], $4 area_id[], $5 name[].
+insert into hall_areas (hall_id, organisation_id, area_no, area_id, name)
+select $1, $2, unnest($3::int[]), unnest($4::uuid[]), unnest($5::text[]);
+
+-- name: plan_categories_insert
+-- $1 plan_id, $2 organisation_id, $3 number of the first, $4 category_id[], $5 name[], $6 color[].
+insert into plan_categories (plan_id, organisation_id, category_no, category_id, name, color)
+select $1, $2, $3::int - 1 + generate_subscripts($4::uuid[], 1), unnest($4::uuid[]), unnest($5::text[]), unnest($6::text[]);
+
+-- name: plan_seats_insert
+-- $1 plan_id, $2 organisation_id, $3 position of the first, $4 seat_no[], $5 label[], $6 category_no[], $7 kind[], $8 features[], each
+-- an array as text, $9 x[], $10 y[].
+insert into plan_seats (plan_id, organisation_id, position, seat_no, label, category_no, kind, features, x, y)
+select $1, $2, $3::int - 1 + generate_subscripts($4::int[], 1), unnest($4::int[]), unnest($5::text[]), unnest($6::int[]),
+       unnest($7::text[]), unnest($8::text[])::text[], unnest($9::float8[]), unnest($10::float8[]);
+
+-- name: plan_areas_insert
+-- $1 plan_id, $2 organisation_id, $3 position of the first, $4 area_no[], $5 category_no[], $6 capacity[], $7 x[], $8 y[], $9 outline[],
+-- each as text.
+insert into plan_areas (plan_id, organisation_id, position, area_no, category_no, capacity, x, y, outline)
+select $1, $2, $3::int - 1 + generate_subscripts($4::int[], 1), unnest($4::int[]), unnest($5::int[]), unnest($6::int[]),
+       unnest($7::float8[]), unnest($8::float8[]), unnest($9::text[])::jsonb;
