@@ -17,7 +17,7 @@ import (
 // dozen processes.
 const (
 	elsewhereMax = 6 * time.Second
-	elsewhereLag = 3 * time.Second
+	elsewhereLag = 6 * time.Second
 )
 
 // hinders are the faults that keep a show from being sold by themselves.

@@ -20,7 +20,7 @@ func TestWhenAShowSellsElsewhere(t *testing.T) {
 	patient := told("other", 9, 16)
 	patient.InVain = []vain{{"frozen", at(9), at(13), ""}, {"other", at(13), at(14.9), string(boxoffice.CodeLockTimeout)}}
 	lock := string(boxoffice.CodeLockTimeout)
-	late := vainly("other", lock, 18, 20)
+	late := vainly("other", lock, 21, 23)
 	for name, c := range map[string]struct {
 		ops      []*Op
 		hindered bool
@@ -35,15 +35,15 @@ func TestWhenAShowSellsElsewhere(t *testing.T) {
 		"Nor what the frozen one says afterwards":  {[]*Op{told("frozen", 11, 12)}, false, 0, false, false},
 		"Nor what needs no lock":                   {[]*Op{{Do: look, Status: 200, Door: "other", Call: at(11), Return: at(12)}}, false, 0, false, false},
 		"Nobody asked":                             {nil, false, 0, false, false},
-		"Somebody was kept waiting":                {[]*Op{late}, false, 10 * time.Second, true, true},
-		"Somebody was, and then it sold too late":  {[]*Op{late, told("other", 20, 21)}, false, 10 * time.Second, true, true},
-		"Somebody was not answered at all":         {[]*Op{vainly("other", "", 17, 21)}, false, 11 * time.Second, true, true},
+		"Somebody was kept waiting":                {[]*Op{late}, false, 13 * time.Second, true, true},
+		"Somebody was, and then it sold too late":  {[]*Op{late, told("other", 23, 24)}, false, 13 * time.Second, true, true},
+		"Somebody was not answered at all":         {[]*Op{vainly("other", "", 20, 24)}, false, 14 * time.Second, true, true},
 		"Somebody was, by another fault":           {[]*Op{late}, true, 0, false, false},
 		"Somebody was, and it was early":           {[]*Op{vainly("other", lock, 12, 14)}, false, 0, false, false},
 		"Somebody was, and it was over":            {[]*Op{vainly("other", lock, 39, 41)}, false, 0, false, false},
 		"Somebody was, who asked much later":       {[]*Op{vainly("other", lock, 30, 32)}, false, 0, false, false},
-		"By the frozen one itself":                 {[]*Op{vainly("frozen", "", 17, 21)}, false, 0, false, false},
-		"It was turned away for another reason":    {[]*Op{vainly("other", string(boxoffice.CodeKeyInUse), 19, 20)}, false, 0, false, false},
+		"By the frozen one itself":                 {[]*Op{vainly("frozen", "", 20, 24)}, false, 0, false, false},
+		"It was turned away for another reason":    {[]*Op{vainly("other", string(boxoffice.CodeKeyInUse), 21, 23)}, false, 0, false, false},
 	} {
 		s := elsewhere(c.ops, "frozen", at(10), at(40), c.hindered)
 		if s.after != c.after || (s.late != nil) != c.late || (s.why == "") != c.judged {

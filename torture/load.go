@@ -453,8 +453,8 @@ type payment struct {
 }
 
 type refunded struct {
-	RefundID, PaymentID, Status, Reason, Failure string
-	Amount                                       int64
+	RefundID, PaymentID, Status, Failure string
+	Amount                               int64
 }
 
 // tells notes in o what an answer says about a booking.
@@ -761,12 +761,10 @@ func (v *visit) mend(ctx context.Context) {
 	}
 }
 
-// refused are the refunds of a booking that have failed, that we began, and that
-// may succeed yet: not where the buyer's bank has taken some of the money.
+// refused are the refunds of a booking that the gateway would not make. Those of
+// money that is gone already are none of them: news of that is on its way.
 func (b *booking) refused() []refunded {
-	return slices.DeleteFunc(slices.Clone(b.Refunds), func(f refunded) bool {
-		return f.Status != "failed" || f.Reason == "gateway" || f.Failure == "amount_too_large"
-	})
+	return slices.DeleteFunc(slices.Clone(b.Refunds), func(f refunded) bool { return f.Status != "failed" || f.Failure != "refund_refused" })
 }
 
 // retry sends a refund again.

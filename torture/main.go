@@ -174,6 +174,8 @@ type run struct {
 	doing    string
 	findings []string
 	done     map[cluster.Kind]int
+	lots     []lot  // faults that are still to come
+	draws    uint64 // how often they were made anew
 }
 
 // paid is a payment with the booking that it is for.
@@ -218,27 +220,45 @@ func (t *run) faulty() bool { return len(t.kinds) > 0 }
 // clockRight says that the database's clock is never wrong in this run.
 func (t *run) clockRight() bool { return !slices.Contains(t.kinds, cluster.ClockStepped) }
 
-// schedule is the kinds of faults in an order, for one of those who make
-// trouble. Kills and fail-overs come twice as often. Only the first freezes
-// instances, at the start of every other round: with all of them frozen nothing
-// happens, and it lasts.
-func (t *run) schedule(plan *rand.Rand, round int, first bool) (kinds []cluster.Kind) {
-	freezes := false
-	for _, k := range t.kinds {
-		switch k {
-		case cluster.InstanceFrozen:
-			freezes = first && (round%2 == 1 || len(t.kinds) == 1)
-			continue
-		case cluster.InstanceKilled, cluster.WorkerKilled, cluster.PostgresKilled, cluster.Promoted:
-			kinds = append(kinds, k)
+// lot is a fault that was drawn, with the chance that decides its particulars.
+type lot struct {
+	kind cluster.Kind
+	rng  *rand.Rand
+}
+
+// draw draws the next fault, for whoever makes trouble next. All kinds come
+// before the first comes again, kills and fail-overs twice, but for freezes: see
+// [round.trouble].
+func (t *run) draw() lot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.lots) == 0 {
+		t.draws++
+		rng := rand.New(rand.NewPCG(t.seed, 1<<63|t.draws))
+		for _, k := range t.kinds {
+			n := 1
+			switch k {
+			case cluster.InstanceFrozen:
+				n = 0
+			case cluster.InstanceKilled, cluster.WorkerKilled, cluster.PostgresKilled, cluster.Promoted:
+				n = 2
+			}
+			for range n {
+				t.lots = append(t.lots, lot{k, rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))})
+			}
 		}
-		kinds = append(kinds, k)
+		rng.Shuffle(len(t.lots), func(i, j int) { t.lots[i], t.lots[j] = t.lots[j], t.lots[i] })
 	}
-	plan.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-	if freezes {
-		kinds = append([]cluster.Kind{cluster.InstanceFrozen}, kinds...)
-	}
-	return kinds
+	l := t.lots[0]
+	t.lots = t.lots[1:]
+	return l
+}
+
+// undo puts back what was drawn and came to nothing.
+func (t *run) undo(l lot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lots = slices.Insert(t.lots, 0, l)
 }
 
 // choose finds the kinds of faults that were asked for and that the house can

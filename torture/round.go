@@ -280,24 +280,37 @@ func (r *round) cancelShow(ctx context.Context) {
 	}
 }
 
-// trouble does one fault after the other, from a schedule that is drawn from
-// the seed, until the load ends.
+// trouble does one fault after the other, as they are drawn from the seed, until
+// the load ends. The first of those who do freezes an instance at the start of
+// every other round, and nobody else does: with all of them frozen nothing
+// happens, and it lasts.
 func (r *round) trouble(ctx context.Context, n int) {
 	plan := rand.New(rand.NewPCG(r.t.seed, uint64(r.n)<<40|uint64(0xfff0+n)<<24))
-	kinds := r.t.schedule(plan, r.n, n == 0)
-	for i := 0; len(kinds) > 0; i++ {
-		kind := kinds[i%len(kinds)]
-		rng := rand.New(rand.NewPCG(plan.Uint64(), plan.Uint64()))
+	only := len(r.t.kinds) == 1
+	freezes := slices.Contains(r.t.kinds, cluster.InstanceFrozen)
+	if len(r.t.kinds) == 0 || only && freezes && n > 0 {
+		return
+	}
+	freezes = freezes && n == 0 && (r.n%2 == 1 || only)
+	for {
 		rest(ctx, r.t.cfg.calm/5+time.Duration(plan.Int64N(int64(r.t.cfg.calm))))
 		if ctx.Err() != nil {
 			return
 		}
-		e, err := r.t.house.Inflict(ctx, kind, rng)
+		l := lot{cluster.InstanceFrozen, plan}
+		if !freezes {
+			l = r.t.draw()
+		}
+		freezes = freezes && only
+		e, err := r.t.house.Inflict(ctx, l.kind, l.rng)
 		if ctx.Err() != nil && e.Began.IsZero() {
+			if l.kind != cluster.InstanceFrozen {
+				r.t.undo(l)
+			}
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			r.t.found("the fault %q could not be done, or not be repaired: %v", kind, err)
+			r.t.found("the fault %q could not be done, or not be repaired: %v", l.kind, err)
 			return
 		}
 		r.mu.Lock()

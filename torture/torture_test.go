@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestNothingIsLostOrSoldTwiceUnderFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rep.count(cluster.InstanceKilled, cluster.CutAfter) == 0 || rep.Operations[place]["done"] == 0 {
-		t.Errorf("nothing happened: %d places held, faults %v", rep.Operations[place]["done"], rep.Faults) // the seed begins with these two
+		t.Errorf("nothing happened: %d places held, faults %v", rep.Operations[place]["done"], rep.Faults) // the seed begins with one of these two
 	}
 	for what, n := range rep.Checks {
 		// In so short a time it may be that no hold ends, nobody is called, and nothing becomes free; and nothing is frozen.
@@ -73,6 +74,29 @@ func TestTheSameSeedPlansTheSame(t *testing.T) {
 	}
 	if !differs {
 		t.Error("another seed plans the same")
+	}
+}
+
+func TestEveryKindOfFaultComesBeforeAnyComesAgain(t *testing.T) {
+	t.Parallel()
+	kinds := []cluster.Kind{cluster.InstanceKilled, cluster.InstanceFrozen, cluster.Cut, cluster.CutAfter, cluster.JobsTwice}
+	r, again := &run{seed: 1, kinds: kinds}, &run{seed: 1, kinds: kinds}
+	for range 10 {
+		came := map[cluster.Kind]int{}
+		for range 5 {
+			l, same := r.draw(), again.draw()
+			if came[l.kind]++; l.kind != same.kind || l.rng.Uint64() != same.rng.Uint64() {
+				t.Errorf("%s, and again %s", l.kind, same.kind)
+			}
+		}
+		want := map[cluster.Kind]int{cluster.InstanceKilled: 2, cluster.Cut: 1, cluster.CutAfter: 1, cluster.JobsTwice: 1}
+		if !maps.Equal(came, want) {
+			t.Errorf("of five faults there were %v", came)
+		}
+	}
+	l := r.draw()
+	if r.undo(l); r.draw().kind != l.kind {
+		t.Error("what came to nothing does not come next")
 	}
 }
 
