@@ -28,6 +28,7 @@ export class Bookings extends View {
   }
 
   override willUpdate(changed: PropertyValues<this>) {
+    super.willUpdate(changed)
     if (changed.has('booking') || changed.has('show')) {
       this.done = ''
       this.one = undefined

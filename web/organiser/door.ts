@@ -63,6 +63,7 @@ export class Door extends View {
   }
 
   override willUpdate(changed: PropertyValues<this>) {
+    super.willUpdate(changed)
     if (changed.has('show')) {
       this.inside = undefined
       this.last = undefined

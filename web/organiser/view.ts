@@ -23,6 +23,7 @@ export class View extends LitElement {
   private timer: ReturnType<typeof setTimeout> | undefined
   private live = false
   private turn = 0
+  private focused: Element | null = null
 
   protected override createRenderRoot() {
     return this
@@ -39,7 +40,15 @@ export class View extends LitElement {
     clearTimeout(this.timer)
   }
 
+  protected override willUpdate(_: PropertyValues) {
+    this.focused = this.contains(document.activeElement) ? document.activeElement : null
+  }
+
   protected override updated(_: PropertyValues) {
+    // What had the keyboard may be gone because of news, not only of what was pressed.
+    if (this.focused?.isConnected === false && !this.busy && document.activeElement === document.body) {
+      document.querySelector<HTMLElement>('main')?.focus()
+    }
     const heading = document.querySelector('main h1')?.textContent?.replace(/\s+/g, ' ').trim()
     document.title = `${heading || 'Organiser'} – Rowlock`
   }
