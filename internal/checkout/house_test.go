@@ -42,7 +42,7 @@ import (
 )
 
 // limit turns a hang into a failure. Nothing is measured against it.
-const limit = 2 * time.Minute
+const limit = 5 * time.Minute
 
 // The credentials of the tests' gateway.
 const (
