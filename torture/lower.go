@@ -380,6 +380,9 @@ func (l *lowering) ends(made *Op, ops []*Op) (from, to int64) {
 		if to > w.from && to < w.to+clockOffMax {
 			to = w.to + clockOffMax
 		}
+		if to > w.from-clockOffMax && to <= w.from {
+			to = w.to + slack // a clock that goes back behind it undoes it, where nothing has happened since
+		}
 	}
 	return from, to
 }

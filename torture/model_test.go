@@ -372,3 +372,24 @@ func TestNamesOnTickets(t *testing.T) {
 		}
 	}
 }
+
+// A hold is over at its end, or again until a clock that was set back is right.
+func TestWhenAHoldMayBeOver(t *testing.T) {
+	t.Parallel()
+	const second = int64(1e6)
+	wrong := span{8 * second, 10 * second}
+	for _, c := range []struct {
+		end, from, to int64
+		wrong         []span
+	}{
+		{end: 7 * second, from: 7*second - slack, to: 7*second + slack},
+		{end: 7 * second, from: 7*second - slack, to: 10*second + slack, wrong: []span{wrong}},
+		{end: 9 * second, from: 8 * second, to: 10*second + clockOffMax, wrong: []span{wrong}},
+		{end: 7 * second, from: 7*second - slack, to: 7*second + slack, wrong: []span{{7*second + 2*clockOffMax, 8*second + 2*clockOffMax}}},
+	} {
+		l := &lowering{wrong: c.wrong}
+		if from, to := l.ends(&Op{Call: 3 * second, Ends: c.end}, nil); from != c.from || to != c.to {
+			t.Errorf("the end %d with %v: from %d to %d, want from %d to %d", c.end, c.wrong, from, to, c.from, c.to)
+		}
+	}
+}
