@@ -41,7 +41,7 @@ with asked as (
          case when a.refunded_minor > 0 then a.refunded_minor || ' given back or on its way' end, a.booking_id, null, null, null, null
     from asked a
   union all
-  select a.show_id, a.plan_id, a.now, 3, null, 1, 'now: payment' || case when p.payment_id = a.applied_payment_id then ', applied' else '' end,
+  select a.show_id, a.plan_id, a.now, 3, null, row_number() over (order by p.created_at, p.payment_id)::int, 'now: payment' || case when p.payment_id = a.applied_payment_id then ', applied' else '' end,
          p.status, p.amount_minor, p.gateway || ', ' || p.method, null,
          concat_ws('; ', p.gateway_ref, p.decline_code, case when p.next_action is not null then 'waits for the buyer' end,
                    case when c.due_at is not null then 'asked ' || c.asked || ' times, next at ' || c.due_at end),
@@ -50,7 +50,7 @@ with asked as (
     join payments p on p.show_id = a.show_id and p.booking_id = a.booking_id
     left join payment_checks c on c.payment_id = p.payment_id
   union all
-  select a.show_id, a.plan_id, a.now, 4, null, 2, 'now: refund', f.status, f.amount_minor, f.cause, f.reason,
+  select a.show_id, a.plan_id, a.now, 4, null, row_number() over (order by f.created_at, f.refund_id)::int, 'now: refund', f.status, f.amount_minor, f.cause, f.reason,
          concat_ws('; ', f.gateway_ref, f.failure, case when f.attempt > 1 then 'attempt ' || f.attempt end), f.refund_id, null, null, null,
          (select array_agg(t.n order by t.n) from tickets t
            where t.show_id = a.show_id and t.booking_id = a.booking_id and t.ticket_id = any (f.ticket_ids))
