@@ -26,8 +26,8 @@ reset: build ## drop the database of make run
 	@bin/rowlock reset
 
 .PHONY: test
-test: ## every test, on a Postgres of its own; PG=18 takes that version, ARGS=… goes to go test
-	@go run ./internal/pgtest/withpg -- go test -timeout 20m $(ARGS) ./...
+test: ## every test, on a Postgres of its own; PG=18 takes that version, ARGS=… goes to go test, PACKAGES=… are fewer
+	@go run ./internal/pgtest/withpg -- go test -timeout 20m $(ARGS) $(or $(PACKAGES),./...)
 
 .PHONY: test-race
 test-race: ## tests of what runs at once, with the race detector

@@ -238,7 +238,7 @@ func catalogue(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 func seatMaps(ctx context.Context, h *House, o Options) ([]report.Row, error) {
 	t := table{row: report.Row{
 		ID: "maps", Title: "Reads of a map of 300 seats over HTTP, as many as go", Unit: "reads/s",
-		Explain: fmt.Sprintf("%d connections, each asking again at once.", mapReaders),
+		Explain: fmt.Sprintf("%d connections, each asking again at once. The last row is what the server and these readers can do at most: an answer that is the same for everybody.", mapReaders),
 		Bars:    []report.Bar{{Of: mapUnchanged, Sense: report.AtLeast, Limit: 20_000}},
 	}}
 	for round := range o.Rounds {
