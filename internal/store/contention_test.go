@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -401,6 +402,92 @@ func TestTwoInstancesWithManyShowsRefuseNobody(t *testing.T) {
 		a.won(t)
 	}
 	r.proven(t)
+}
+
+// entering is a context that tells when a command has queued: its caller then
+// waits for what becomes of it.
+type entering struct {
+	context.Context
+	queued chan<- struct{}
+}
+
+func (e entering) Done() <-chan struct{} {
+	e.queued <- struct{}{}
+	return e.Context.Done()
+}
+
+// With most of its shows locked elsewhere, a batch waits for one of them and
+// then has them all; with few, it does the rest and leaves those for later.
+func TestABatchThatMissesMostOfItsShowsWaitsForThem(t *testing.T) {
+	t.Parallel()
+	const shows = 4
+	for locked, transactions := range map[int]int{1: 2, 3: 1} {
+		t.Run(fmt.Sprint(locked, " of ", shows), func(t *testing.T) {
+			t.Parallel()
+			db := pgtest.New(t)
+			setUp, pool := fixture.On(t, db), db.Pool("")
+			s, err := store.Open(t.Context(), store.Config{URL: db.URL(store.RoleApp), LaneURL: db.URL(store.RoleLane)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Gather(1) // one lane
+			elsewhere, err := pool.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			queued := make(chan struct{}, 10*shows)
+			var callers sync.WaitGroup
+			for i := range shows {
+				show := fixture.Show(t, setUp, fixture.Options{Seats: 1})
+				if i < locked {
+					if _, err := elsewhere.Exec(t.Context(), `select pg_advisory_xact_lock(show_lock_key($1))`, show.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+				callers.Go(func() {
+					out, err := s.Do(entering{t.Context(), queued}, show.ID, boxoffice.Command{Actor: fixture.Staff, Do: &boxoffice.BlockSeats{
+						ID: store.NewID(), Seats: []boxoffice.SeatWant{{No: show.Seats[0].No}}, Reason: "camera",
+					}})
+					if err != nil || out.Err != nil {
+						t.Error(err, out.Err)
+					}
+				})
+				<-queued
+			}
+			ctx, stop := context.WithCancel(context.Background())
+			var running sync.WaitGroup
+			running.Go(func() { s.Run(ctx) })
+			t.Cleanup(func() {
+				stop()
+				running.Wait()
+				s.Close()
+			})
+			count := func(query string) (n int) {
+				t.Helper()
+				if err := pool.QueryRow(t.Context(), query).Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			for deadline := time.Now().Add(time.Minute); ; {
+				done := count(`select count(*) from changes where type = 'place.blocked'`)
+				waits := count(`select count(*) from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`)
+				if locked == 1 && done == shows-1 || locked > 1 && waits > 0 {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%d were done, %d wait", done, waits)
+				}
+			}
+			if err := elsewhere.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			callers.Wait()
+			if n := count(`select count(distinct xid) from changes where type = 'place.blocked'`); n != transactions {
+				t.Errorf("%d transactions instead of %d", n, transactions)
+			}
+		})
+	}
 }
 
 // TestRandomCommandsOnTwoInstancesKeepEveryRule mixes everything that can be

@@ -51,7 +51,7 @@ const connectMax = 5 * time.Second
 // the synchronous standby.
 const transactionMax = 12 * time.Second
 
-// queueMax is how long a batch that had none of its shows waits for one. Others
+// queueMax is how long a batch that had few of its shows waits for one. Others
 // of its lane wait with it: it is some batches of another instance, and no more.
 const queueMax = 100 * time.Millisecond
 
@@ -347,19 +347,15 @@ func (t *laneTx) runSafely(ctx context.Context, calls []*laneCall) (err error) {
 }
 
 func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
-	t.group(unanswered(calls))
+	calls = unanswered(calls)
+	t.group(calls)
 	if len(t.shows) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, transactionMax)
 	defer cancel()
-	if err := t.lock(ctx, t.w.waiting); err != nil {
+	if had, err := t.lockShows(ctx, calls); !had {
 		return err
-	}
-	if len(t.shows) == 0 && len(t.busy) > 0 {
-		if turn, err := t.queueUp(ctx); !turn {
-			return err
-		}
 	}
 	t.locked = true
 	if err := t.load(ctx); err != nil {
@@ -412,19 +408,31 @@ func (t *laneTx) group(calls []*laneCall) {
 	slices.SortFunc(t.shows, func(x, y *laneShow) int { return bytes.Compare(x.id[:], y.id[:]) })
 }
 
-// queueUp is for a batch that had none of its shows: another instance has them
-// all. Trying again at once would fail until the other happens to look away
-// when we look. So it queues for one of them, and the lock's own queue lets
-// instances take turns. It holds nothing while it waits, and reports whether its
-// turn came.
-func (t *laneTx) queueUp(ctx context.Context) (turn bool, err error) {
-	calls := t.busy
-	t.busy = nil
+// lockShows locks the batch's shows, those that it can have, or reports that it
+// had none of them.
+//
+// When it had fewer than half of what it came for, another instance has the
+// other shows. Trying again at once would fail until the other happens to look
+// away when we look, and a batch of what is left costs nearly as much as a whole
+// one. So it queues for one of them, and the lock's own queue lets instances take
+// turns. It holds nothing while it waits.
+func (t *laneTx) lockShows(ctx context.Context, calls []*laneCall) (had bool, err error) {
+	if t.w.waiting {
+		err := t.lock(ctx, 0)
+		return err == nil, err
+	}
+	if err := t.lock(ctx, -1); err != nil || 2*len(t.busy) <= len(calls) {
+		return err == nil, err
+	}
+	missed := t.busy[0].Show
+	t.shows, t.busy = nil, nil
 	if err := t.exec(ctx, sqlLanesRollback); err != nil {
 		return false, err
 	}
+	calls = unanswered(calls)
 	t.group(calls)
-	if err = t.lock(ctx, true); lockNotAvailable(err) {
+	waitFor := slices.IndexFunc(t.shows, func(sh *laneShow) bool { return sh.id == missed })
+	if err = t.lock(ctx, waitFor); lockNotAvailable(err) {
 		t.shows, t.busy = nil, unanswered(calls)
 		err = t.exec(ctx, sqlLanesRollback)
 		return false, err
@@ -433,9 +441,9 @@ func (t *laneTx) queueUp(ctx context.Context) (turn bool, err error) {
 }
 
 // lock begins the transaction, tries the locks of shows and keys, and reads
-// the clock, the heads and what was answered before. To wait is to wait for
-// the first show.
-func (t *laneTx) lock(ctx context.Context, wait bool) error {
+// the clock, the heads and what was answered before. It waits for the show at
+// waitFor, and for none if that is negative.
+func (t *laneTx) lock(ctx context.Context, waitFor int) error {
 	var keyA, keyB []int32
 	var owners []string
 	var keys []uuid.UUID
@@ -458,18 +466,19 @@ func (t *laneTx) lock(ctx context.Context, wait bool) error {
 		b.Queue(sqlServiceReplan)
 		t.w.planned = now
 	}
-	if wait {
+	if waitFor >= 0 {
+		sh := t.shows[waitFor]
 		left := queueMax
 		if t.w.waiting {
-			left = time.Until(t.shows[0].calls[0].Deadline)
+			left = time.Until(sh.calls[0].Deadline)
 		}
-		for _, c := range t.shows[0].calls {
+		for _, c := range sh.calls {
 			left = min(left, time.Until(c.Deadline))
 		}
 		b.Queue(sqlLanesWaitTimeout, strconv.FormatInt(max(1, left.Milliseconds()), 10))
-		b.Queue(sqlLanesWaitShow, ids[0])
+		b.Queue(sqlLanesWaitShow, sh.id)
 		b.Queue(sqlLanesWaitTimeout, laneSettings["lock_timeout"]) // what is left may be nothing, and is not for rows
-		t.shows[0].had = true
+		sh.had = true
 	}
 	if !t.w.waiting {
 		b.Queue(sqlLanesTryShows, ids).Query(func(rows pgx.Rows) error {
