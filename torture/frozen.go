@@ -22,7 +22,7 @@ const (
 
 // hinders are the faults that keep a show from being sold by themselves.
 var hinders = []cluster.Kind{
-	cluster.InstanceKilled, cluster.InstanceFrozen, cluster.ClockWrong, cluster.PostgresKilled, cluster.Promoted, cluster.StandbyHung,
+	cluster.InstanceKilled, cluster.InstanceFrozen, cluster.ClockWrong, cluster.PostgresKilled, cluster.PostgresFell, cluster.Promoted, cluster.StandbyHung,
 	cluster.HungPromoted, cluster.ClockStepped, cluster.Cut, cluster.CutBefore, cluster.CutAfter, cluster.Slowed, cluster.Silenced,
 }
 

@@ -159,6 +159,7 @@ type run struct {
 	cfg    options
 	seed   uint64
 	house  *cluster.Cluster
+	fallen int // crashes of Postgres that were seen in earlier rounds
 	kinds  []cluster.Kind
 	began  time.Time
 	ends   time.Time

@@ -189,6 +189,7 @@ func (t *run) round(ctx context.Context, n int, during time.Duration) (err error
 		}
 	}
 	leave()
+	r.fell()
 	if err := r.audit(audit, resting == nil, viewers, maps); err != nil {
 		t.found("the books could not be read: %v", err)
 	}
@@ -328,6 +329,22 @@ func (r *round) wrong() (spans []span) {
 		}
 	}
 	return spans
+}
+
+// fell takes the crashes of Postgres for faults, which they are where its clock
+// is a library's that may crash it. Elsewhere nothing excuses them.
+func (r *round) fell() {
+	falls := r.t.house.Falls()
+	for _, e := range falls[r.t.fallen:] {
+		if !slices.Contains(r.t.house.Kinds(), cluster.ClockStepped) {
+			r.t.found("%s at %v", e.What, e.Began)
+		}
+		r.mu.Lock()
+		r.events = append(r.events, e)
+		r.mu.Unlock()
+		r.t.happened(e)
+	}
+	r.t.fallen = len(falls)
 }
 
 // faults are those that happened in this round.

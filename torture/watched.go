@@ -324,7 +324,7 @@ func (r *round) watched(all []books, viewers []*viewer, maps []*picture) error {
 
 // awayBy are the faults that keep a process from the database.
 var awayBy = []cluster.Kind{
-	cluster.PostgresKilled, cluster.Promoted, cluster.HungPromoted, cluster.Cut, cluster.CutBefore, cluster.CutAfter, cluster.Slowed, cluster.Silenced,
+	cluster.PostgresKilled, cluster.PostgresFell, cluster.Promoted, cluster.HungPromoted, cluster.Cut, cluster.CutBefore, cluster.CutAfter, cluster.Slowed, cluster.Silenced,
 }
 
 // away says whether a fault kept somebody from the database in some time, or

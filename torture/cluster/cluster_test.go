@@ -503,6 +503,31 @@ func TestTheSmallerFaults(t *testing.T) {
 		}
 		prove(t, c)
 	})
+
+	t.Run("A crash of Postgres is seen", func(t *testing.T) {
+		if n := len(c.Falls()); n > 0 && !slices.Contains(c.Kinds(), ClockStepped) {
+			t.Error("it crashed before, times: ", n)
+		}
+		victim, err := pgx.Connect(ctx, c.Database())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer victim.Close(context.Background())
+		began := time.Now()
+		if err := syscall.Kill(int(victim.PgConn().PID()), syscall.SIGABRT); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			falls := c.Falls()
+			if n := len(falls); n > 0 && falls[n-1].Began.After(began) && falls[n-1].Ended.After(falls[n-1].Began) {
+				break
+			}
+			if time.Since(began) > time.Minute {
+				t.Fatalf("%+v", falls)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
 }
 
 func TestAProcessDiesWithUs(t *testing.T) {

@@ -62,6 +62,7 @@ type database struct {
 	env       []string
 	clock     string // the file that steps the clock; "": it cannot be stepped
 	logs      []*os.File
+	falls     []*falls
 
 	mu      sync.Mutex
 	primary *site
@@ -96,14 +97,15 @@ func newDatabase(cfg *Config, connections int) (*database, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.logs = append(d.logs, file)
+		watched := &falls{log: file}
+		d.logs, d.falls = append(d.logs, file), append(d.falls, watched)
 		port, err := freePort()
 		if err != nil {
 			return nil, err
 		}
 		*s.at = &site{
 			name: s.name, dir: filepath.Join(cfg.Dir, "postgres-"+s.name), port: port,
-			log: slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			log: slog.New(slog.NewTextHandler(watched, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		}
 	}
 	return d, nil

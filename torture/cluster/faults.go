@@ -41,6 +41,7 @@ const (
 	InstanceFrozen Kind = "instance frozen"        // Freeze
 	ClockWrong     Kind = "clock of a process off" // ClockOff
 	PostgresKilled Kind = "postgres killed"        // KillPostgres
+	PostgresFell   Kind = "postgres fell"          // by itself; see [Cluster.Falls]
 	Promoted       Kind = "standby promoted"       // Promote
 	StandbyHung    Kind = "standby hung"           // HangStandby
 	HungPromoted   Kind = "hung standby promoted"  // PromoteHung
