@@ -1,20 +1,24 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlock/rowlock/internal/boxoffice"
 	"github.com/rowlock/rowlock/internal/fixture"
+	"github.com/rowlock/rowlock/internal/lanes"
 	"github.com/rowlock/rowlock/internal/pgtest"
 	"github.com/rowlock/rowlock/internal/store"
 	"github.com/rowlock/rowlock/sql/ops"
@@ -416,34 +420,65 @@ func (e entering) Done() <-chan struct{} {
 	return e.Context.Done()
 }
 
+// worked counts the commands that lanes did, and waiters.
+type worked struct{ lane, waiter atomic.Int32 }
+
+// Batch implements [lanes.Observer].
+func (w *worked) Batch(lane, size int, _ time.Duration, _ int, _ time.Duration) {
+	if lane < 0 {
+		w.waiter.Add(int32(size))
+	} else {
+		w.lane.Add(int32(size))
+	}
+}
+
 // With most of its shows locked elsewhere, a batch waits for one of them and
-// then has them all; with few, it does the rest and leaves those for later.
+// then has them all; with few, or when it has waited in vain, it does the rest
+// and leaves those for later.
 func TestABatchThatMissesMostOfItsShowsWaitsForThem(t *testing.T) {
 	t.Parallel()
 	const shows = 4
-	for locked, transactions := range map[int]int{1: 2, 3: 1} {
-		t.Run(fmt.Sprint(locked, " of ", shows), func(t *testing.T) {
+	for name, c := range map[string]struct {
+		locked       int
+		wait         time.Duration
+		waits        bool // until what is locked elsewhere is free
+		transactions int  // 0: any number
+	}{
+		"few are locked":             {locked: 1, wait: time.Minute, transactions: 2},
+		"most are locked":            {locked: 3, wait: time.Minute, waits: true, transactions: 1},
+		"most are locked for longer": {locked: 3, wait: time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := pgtest.New(t)
 			setUp, pool := fixture.On(t, db), db.Pool("")
-			s, err := store.Open(t.Context(), store.Config{URL: db.URL(store.RoleApp), LaneURL: db.URL(store.RoleLane)})
+			did := &worked{}
+			s, err := store.Open(t.Context(), store.Config{
+				URL: db.URL(store.RoleApp), LaneURL: db.URL(store.RoleLane), Lanes: lanes.Config{Observer: did},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
+			s.QueueFor(c.wait)
 			s.Gather(1) // one lane
-			elsewhere, err := pool.Begin(t.Context())
-			if err != nil {
-				t.Fatal(err)
+			made := make([]fixture.Made, shows)
+			for i := range made {
+				made[i] = fixture.Show(t, setUp, fixture.Options{Seats: 1})
+			}
+			slices.SortFunc(made, func(x, y fixture.Made) int { return bytes.Compare(x.ID[:], y.ID[:]) })
+			elsewhere := make([]pgx.Tx, c.locked)
+			for i := range elsewhere {
+				elsewhere[i], err = pool.Begin(t.Context())
+				if err == nil {
+					_, err = elsewhere[i].Exec(t.Context(), `select pg_advisory_xact_lock(show_lock_key($1))`, made[i].ID)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 			queued := make(chan struct{}, 10*shows)
 			var callers sync.WaitGroup
-			for i := range shows {
-				show := fixture.Show(t, setUp, fixture.Options{Seats: 1})
-				if i < locked {
-					if _, err := elsewhere.Exec(t.Context(), `select pg_advisory_xact_lock(show_lock_key($1))`, show.ID); err != nil {
-						t.Fatal(err)
-					}
-				}
+			for _, show := range made {
 				callers.Go(func() {
 					out, err := s.Do(entering{t.Context(), queued}, show.ID, boxoffice.Command{Actor: fixture.Staff, Do: &boxoffice.BlockSeats{
 						ID: store.NewID(), Seats: []boxoffice.SeatWant{{No: show.Seats[0].No}}, Reason: "camera",
@@ -457,11 +492,12 @@ func TestABatchThatMissesMostOfItsShowsWaitsForThem(t *testing.T) {
 			ctx, stop := context.WithCancel(context.Background())
 			var running sync.WaitGroup
 			running.Go(func() { s.Run(ctx) })
-			t.Cleanup(func() {
+			end := sync.OnceFunc(func() {
 				stop()
 				running.Wait()
 				s.Close()
 			})
+			t.Cleanup(end)
 			count := func(query string) (n int) {
 				t.Helper()
 				if err := pool.QueryRow(t.Context(), query).Scan(&n); err != nil {
@@ -472,19 +508,25 @@ func TestABatchThatMissesMostOfItsShowsWaitsForThem(t *testing.T) {
 			for deadline := time.Now().Add(time.Minute); ; {
 				done := count(`select count(*) from changes where type = 'place.blocked'`)
 				waits := count(`select count(*) from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`)
-				if locked == 1 && done == shows-1 || locked > 1 && waits > 0 {
+				if c.waits && waits > 0 || !c.waits && done == shows-c.locked {
 					break
 				}
 				if time.Now().After(deadline) {
 					t.Fatalf("%d were done, %d wait", done, waits)
 				}
 			}
-			if err := elsewhere.Rollback(t.Context()); err != nil {
-				t.Fatal(err)
+			for _, tx := range slices.Backward(elsewhere) { // what it waits for is the first, and the last to be free
+				if err := tx.Rollback(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 			}
 			callers.Wait()
-			if n := count(`select count(distinct xid) from changes where type = 'place.blocked'`); n != transactions {
-				t.Errorf("%d transactions instead of %d", n, transactions)
+			if n := count(`select count(distinct xid) from changes where type = 'place.blocked'`); c.transactions > 0 && n != c.transactions {
+				t.Errorf("%d transactions instead of %d", n, c.transactions)
+			}
+			end()
+			if in := int(did.lane.Load()); in < shows-c.locked {
+				t.Errorf("%d were done in the lane, and %d by waiters", in, did.waiter.Load())
 			}
 		})
 	}

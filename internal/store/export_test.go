@@ -21,6 +21,9 @@ func (s *Store) Do(ctx context.Context, show uuid.UUID, cmd boxoffice.Command) (
 // Replan says how old a lane's plans may be.
 func (s *Store) Replan(age time.Duration) { s.replan = age }
 
+// QueueFor says how long a batch that had few of its shows waits for one.
+func (s *Store) QueueFor(most time.Duration) { s.queueMax = most }
+
 // PerRequest works commands one transaction each, with the lanes' own
 // statements, locks and round trips, and without lanes: what the benchmarks
 // compare with. Requests share n connections and wait for the show's lock.
@@ -58,7 +61,7 @@ func (p *PerRequest) Close() {
 // Gather has a store that does not run yet work its commands n at a time, in
 // one batch.
 func (s *Store) Gather(n int) {
-	s.lanes = lanes.New(lanes.Config{Lanes: 1, Timeout: 5 * time.Second}, func(waiting bool) lanes.Worker[*laneCommand, boxoffice.Outcome] {
+	s.lanes = lanes.New(lanes.Config{Lanes: 1, Timeout: 5 * time.Second, Observer: s.cfg.Lanes.Observer}, func(waiting bool) lanes.Worker[*laneCommand, boxoffice.Outcome] {
 		return gathering{s.openLane(waiting), n}
 	})
 }

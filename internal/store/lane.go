@@ -354,7 +354,7 @@ func (t *laneTx) run(ctx context.Context, calls []*laneCall) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, transactionMax)
 	defer cancel()
-	if had, err := t.lockShows(ctx, calls); !had {
+	if err := t.lockShows(ctx, calls); err != nil {
 		return err
 	}
 	t.locked = true
@@ -408,36 +408,38 @@ func (t *laneTx) group(calls []*laneCall) {
 	slices.SortFunc(t.shows, func(x, y *laneShow) int { return bytes.Compare(x.id[:], y.id[:]) })
 }
 
-// lockShows locks the batch's shows, those that it can have, or reports that it
-// had none of them.
+// lockShows locks those of the batch's shows that it can have.
 //
 // When it had fewer than half of what it came for, another instance has the
 // other shows. Trying again at once would fail until the other happens to look
 // away when we look, and a batch of what is left costs nearly as much as a whole
 // one. So it queues for one of them, and the lock's own queue lets instances take
-// turns. It holds nothing while it waits.
-func (t *laneTx) lockShows(ctx context.Context, calls []*laneCall) (had bool, err error) {
+// turns. It holds nothing while it waits. If it waits in vain, somebody has that
+// show for longer, and the others are done without it.
+func (t *laneTx) lockShows(ctx context.Context, calls []*laneCall) error {
 	if t.w.waiting {
-		err := t.lock(ctx, 0)
-		return err == nil, err
+		return t.lock(ctx, 0)
 	}
 	if err := t.lock(ctx, -1); err != nil || 2*len(t.busy) <= len(calls) {
-		return err == nil, err
+		return err
 	}
 	missed := t.busy[0].Show
-	t.shows, t.busy = nil, nil
+	err := t.lockAgain(ctx, calls, missed)
+	if lockNotAvailable(err) {
+		err = t.lockAgain(ctx, calls, uuid.Nil)
+	}
+	return err
+}
+
+// lockAgain gives back what the transaction has, and locks anew, waiting for the
+// show that was missed.
+func (t *laneTx) lockAgain(ctx context.Context, calls []*laneCall, missed uuid.UUID) error {
 	if err := t.exec(ctx, sqlLanesRollback); err != nil {
-		return false, err
+		return err
 	}
-	calls = unanswered(calls)
-	t.group(calls)
-	waitFor := slices.IndexFunc(t.shows, func(sh *laneShow) bool { return sh.id == missed })
-	if err = t.lock(ctx, waitFor); lockNotAvailable(err) {
-		t.shows, t.busy = nil, unanswered(calls)
-		err = t.exec(ctx, sqlLanesRollback)
-		return false, err
-	}
-	return err == nil, err
+	t.shows, t.busy = nil, nil
+	t.group(unanswered(calls))
+	return t.lock(ctx, slices.IndexFunc(t.shows, func(sh *laneShow) bool { return sh.id == missed }))
 }
 
 // lock begins the transaction, tries the locks of shows and keys, and reads
@@ -468,7 +470,7 @@ func (t *laneTx) lock(ctx context.Context, waitFor int) error {
 	}
 	if waitFor >= 0 {
 		sh := t.shows[waitFor]
-		left := queueMax
+		left := t.w.s.queueMax
 		if t.w.waiting {
 			left = time.Until(sh.calls[0].Deadline)
 		}

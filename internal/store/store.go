@@ -90,6 +90,7 @@ type Store struct {
 	joins    *lanes.Set[*joining, joined]
 	arrivals arrivals
 	replan   time.Duration // how old a lane's plans may be
+	queueMax time.Duration // how long a batch waits for a show it missed
 	seen     sync.Map      // placesSeen by show
 	log      *slog.Logger
 }
@@ -111,7 +112,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), known: recent.New[uuid.UUID, *knownShow](listingsMax), news: newNews(), showIDs: recent.New[uuid.UUID, uuid.UUID](showsMax), replan: replanEvery}
+	s := &Store{cfg: cfg, pool: pool, log: cfg.Log, terms: newTermsCache(), counts: newCountsCache(), known: recent.New[uuid.UUID, *knownShow](listingsMax), news: newNews(), showIDs: recent.New[uuid.UUID, uuid.UUID](showsMax), replan: replanEvery, queueMax: queueMax}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("database: %w", err)
