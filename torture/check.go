@@ -14,7 +14,7 @@ import (
 )
 
 // checkMax is how long porcupine may look for the order of one partition.
-const checkMax = 30 * time.Second
+const checkMax = 2 * time.Minute
 
 // verdict is what porcupine says of some partitions.
 type verdict struct {

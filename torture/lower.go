@@ -73,9 +73,44 @@ func lower(ops []*Op, shows []*show, wrong []span) []*partition {
 	list := make([]*partition, len(l.order))
 	for i, name := range l.order {
 		list[i] = l.parts[name]
+		list[i].history = thin(list[i].history)
 		slices.SortStableFunc(list[i].history, func(x, y porcupine.Operation) int { return cmp.Compare(x.Call, y.Call) })
 	}
 	return list
+}
+
+// thin takes from a history what only makes the search for its order longer.
+// Time may end a hold at any moment while a clock is wrong, and a release that
+// was not answered may be done at any later one; but a hold that is known to be
+// over by then, or booked, is not changed by either. What could only come later
+// is left out, and what could come later, too, comes before.
+func thin(history []porcupine.Operation) []porcupine.Operation {
+	begun := map[string]int64{} // by when everything of a hold was taken
+	for _, o := range history {
+		if s := o.Input.(step); s.do == take {
+			begun[s.owner] = max(begun[s.owner], o.Return)
+		}
+	}
+	over := map[string]int64{} // by when it is over for certain
+	for _, o := range history {
+		if s := o.Input.(step); !s.maybe && o.Call > begun[s.owner] && slices.Contains([]act{drop, end, book}, s.do) {
+			if at, known := over[s.owner]; !known || o.Return < at {
+				over[s.owner] = o.Return
+			}
+		}
+	}
+	var left []porcupine.Operation
+	for _, o := range history {
+		if s := o.Input.(step); s.do == drop || s.do == end {
+			if at, known := over[s.owner]; known && o.Call > at {
+				continue
+			} else if known {
+				o.Return = min(o.Return, at)
+			}
+		}
+		left = append(left, o)
+	}
+	return left
 }
 
 func (l *lowering) add(name string, model porcupine.Model, call, ret int64, s step) {

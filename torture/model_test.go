@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/google/uuid"
@@ -225,6 +228,77 @@ func TestWhatIsLegal(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAThinnedHistoryIsAsLegal compares the verdicts on random lives in an area:
+// some of them told wrongly, some with answers that never came.
+func TestAThinnedHistoryIsAsLegal(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	verdicts, thinned := map[porcupine.CheckResult]int{}, 0
+	for n := range 5000 {
+		const capacity = 3
+		var history []porcupine.Operation
+		now, is := int64(0), areas(capacity).Init().(area)
+		does := func(s step) bool {
+			now += 40
+			next, ok := is.next(s)
+			o := porcupine.Operation{ClientId: len(history), Input: s, Call: now - rng.Int64N(60), Return: now + rng.Int64N(60)}
+			switch lost := s.do == drop && rng.IntN(3) == 0; {
+			case !ok:
+				return false
+			case lost:
+				s.maybe = true
+				o.Input, o.Return = s, never
+			case s.do == end && rng.IntN(3) == 0:
+				o.Call, o.Return = now-rng.Int64N(400), now+rng.Int64N(400)
+			}
+			if !s.maybe || rng.IntN(2) == 0 {
+				is = next
+			}
+			history = append(history, o)
+			return true
+		}
+		var lives []string
+		for life := 0; life < 12; {
+			switch rng.IntN(4) {
+			case 0, 1:
+				if owner := fmt.Sprint(life); does(step{do: take, owner: owner, n: 1}) {
+					lives = append(lives, owner)
+				}
+				life++
+			case 2:
+				if len(lives) > 0 {
+					i := rng.IntN(len(lives))
+					owner := lives[i]
+					lives = slices.Delete(lives, i, i+1)
+					for _, s := range [][]act{{end}, {drop, end}, {end, drop}, {book, end}, {end, book, end}}[rng.IntN(5)] {
+						does(step{do: s, owner: owner, n: map[act]int{book: 1}[s]})
+					}
+				}
+			default:
+				wrong := 0
+				if rng.IntN(10) == 0 {
+					wrong = 1
+				}
+				free := (capacity - is.used() + wrong) % (capacity + 1)
+				now += 40
+				history = append(history, porcupine.Operation{ClientId: len(history), Input: step{do: see, n: free}, Call: now - rng.Int64N(60), Return: now + rng.Int64N(60)})
+			}
+		}
+		all, few := porcupine.CheckOperationsTimeout(areas(capacity), history, time.Minute), thin(history)
+		verdicts[all]++
+		if !slices.EqualFunc(few, history, func(x, y porcupine.Operation) bool { return x.Return == y.Return }) {
+			thinned++
+		}
+		if is := porcupine.CheckOperationsTimeout(areas(capacity), few, time.Minute); is != all {
+			t.Fatalf("seed %d, history %d: %s, and thinned %s\n%s", seed, n, all, is, textOf(history))
+		}
+	}
+	if verdicts[porcupine.Ok] < 100 || verdicts[porcupine.Illegal] < 100 || verdicts[porcupine.Unknown] > 0 || thinned < 100 {
+		t.Errorf("seed %d: verdicts %v, thinned %d", seed, verdicts, thinned)
 	}
 }
 

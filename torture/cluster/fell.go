@@ -13,8 +13,7 @@ import (
 // falls watches the log of a server for processes of it that crash, as those
 // under libfaketime do at times: it reads a file whenever it is asked for the
 // time, and Postgres asks in the handler of an alarm, which may have come in the
-// middle of malloc. The server then ends all others and
-// recovers.
+// middle of malloc. The server then ends all others and recovers.
 type falls struct {
 	log io.Writer
 
@@ -22,6 +21,10 @@ type falls struct {
 	events []Event
 	down   bool // the last one is not over
 }
+
+// recoveryMax is the longest that a server takes for that. One that says nothing
+// more was ended meanwhile, which is a fault of its own.
+const recoveryMax = 30 * time.Second
 
 // Write takes one line, and passes it on.
 func (f *falls) Write(line []byte) (int, error) {
@@ -47,7 +50,8 @@ func (f *falls) all() []Event {
 	defer f.mu.Unlock()
 	events := slices.Clone(f.events)
 	if f.down {
-		events[len(events)-1].Ended = time.Now()
+		last := &events[len(events)-1]
+		last.Ended = last.Began.Add(min(time.Since(last.Began), recoveryMax))
 	}
 	return events
 }
