@@ -20,14 +20,14 @@ func TestACrashLastsUntilTheServerIsBack(t *testing.T) {
 			after time.Duration
 			line  string
 		}{
-			{1, "LOG:  database system is ready to accept connections\n"},
-			{2, "LOG:  client backend (PID 77) was terminated by signal 6: Aborted\n"},
-			{3, "LOG:  client backend (PID 78) was terminated by signal 11: Segmentation fault\n"},
-			{5, "LOG:  database system is ready to accept connections\n"},
-			{6, "LOG:  client backend (PID 79) was terminated by signal 9: Killed\n"},
-			{70, "LOG:  autovacuum worker (PID 80) was terminated by signal 11: Segmentation fault\n"},
+			{1 * time.Second, "LOG:  database system is ready to accept connections\n"},
+			{2 * time.Second, "LOG:  client backend (PID 77) was terminated by signal 6: Aborted\n"},
+			{3 * time.Second, "LOG:  client backend (PID 78) was terminated by signal 11: Segmentation fault\n"},
+			{5 * time.Second, "LOG:  database system is ready to accept connections\n"},
+			{6 * time.Second, "LOG:  client backend (PID 79) was terminated by signal 9: Killed\n"},
+			{70 * time.Second, "LOG:  autovacuum worker (PID 80) was terminated by signal 11: Segmentation fault\n"},
 		} {
-			time.Sleep(time.Until(began.Add(c.after * time.Second)))
+			time.Sleep(time.Until(began.Add(c.after)))
 			if _, err := f.Write([]byte(c.line)); err != nil {
 				t.Fatal(err)
 			}
