@@ -87,7 +87,7 @@ func (b *bench) most(strategy string) time.Duration {
 }
 
 func (b *bench) contended(ctx context.Context) (report.Row, error) {
-	attempts, seats := pick(b, 30_000, 4_000), pick(b, 2_000, 1_000)
+	attempts, seats := pick(b, 30_000, 2_000), pick(b, 2_000, 500)
 	row := report.Row{
 		ID: "contended", Title: "One hot show, contended", Unit: "attempts/s",
 		Explain: fmt.Sprintf("%d callers want 1 to 3 seats side by side anywhere in a show of %s, %s attempts in all: most come too late and are told so. "+
