@@ -55,7 +55,7 @@ func dial(ctx context.Context, o *options, m *meter) (*target, error) {
 		}
 		for _, a := range addrs {
 			if !a.Unmap().IsLoopback() {
-				return nil, fmt.Errorf("%s is at %v, which is not this machine: a drill is for one's own deployment. If it is yours, say --i-own-this-host", u.Hostname(), a)
+				return nil, fmt.Errorf("%s is at %v, which is not this machine: a drill is for one's own deployment. If it is yours, say --i-own-this-host", u.Hostname(), a.Unmap())
 			}
 		}
 		transport.Proxy, transport.DialContext = nil, only(dialer, addrs)
