@@ -72,7 +72,7 @@ bench: ## every figure of docs: Rowlock and five other ways side by side, in rou
 	@go run ./bench $(ARGS)
 
 .PHONY: bench-quick
-bench-quick: ## in two minutes: one short round of most rows, to see that they work
+bench-quick: ## in two minutes: one short round of eight rows, none over HTTP, to see that they work
 	@go run ./bench --quick $(ARGS)
 
 .PHONY: load

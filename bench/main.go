@@ -5,7 +5,7 @@
 // strategy that sells a seat twice is not fast, it is wrong.
 //
 //	go run ./bench                      everything, about half an hour
-//	go run ./bench --quick              most of it, in two minutes: whether it works
+//	go run ./bench --quick              the store, in two minutes: whether it works
 //	go run ./bench --only hot,contended
 //	go run ./bench --old 1e6,1e7        with ten million old rows, too
 //
@@ -83,7 +83,7 @@ func parse(args []string) (o options, list bool, err error) {
 	}
 	var only, old string
 	var save bool
-	flags.BoolVar(&o.quick, "quick", false, "one short round of most rows, to see that they work")
+	flags.BoolVar(&o.quick, "quick", false, "one short round of eight rows, those that compare strategies among them and none over HTTP, to see that they work")
 	flags.IntVar(&o.rounds, "rounds", 0, "rounds of each row (default 5, quick 1)")
 	flags.StringVar(&only, "only", "", "measure these `rows`, with commas between")
 	flags.StringVar(&old, "old", "1e6", "`numbers` of old rows for the row old, with commas between; 1e7 takes ten minutes and 20 GB")

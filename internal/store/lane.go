@@ -432,7 +432,7 @@ func (t *laneTx) lockShows(ctx context.Context, calls []*laneCall) error {
 }
 
 // lockAgain gives back what the transaction has, and locks anew, waiting for the
-// show that was missed.
+// show that was missed, or, if that is uuid.Nil, for none.
 func (t *laneTx) lockAgain(ctx context.Context, calls []*laneCall, missed uuid.UUID) error {
 	if err := t.exec(ctx, sqlLanesRollback); err != nil {
 		return err
