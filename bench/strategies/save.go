@@ -69,7 +69,10 @@ func (a *attempt) save(ctx context.Context, did *boxoffice.Changes, receipt *box
 	for i, task := range did.Tasks {
 		tasks[i] = store.Task{ShowID: a.show, Task: task}
 	}
-	if err := a.jobs.Schedule(ctx, a.tx, ends, tasks); err != nil {
+	if err := a.jobs.Schedule(ctx, a.tx.conn, a.tx.next, ends, tasks); err != nil {
+		return err
+	}
+	if err := a.tx.step(ctx); err != nil {
 		return err
 	}
 	b := a.tx.next

@@ -18,8 +18,8 @@
 // the planner settings of the lanes, one transaction for each request. What must
 // be known before the next step is read in a round trip of its own; what is
 // written goes in one, next to River's own. The pipelined one goes further, with
-// three round trips instead of seven: BEGIN goes with what is locked and read, and
-// COMMIT with what is written. Seats only: shows with areas, or with a limit for
+// two round trips instead of seven: BEGIN goes with what is locked and read, and
+// COMMIT with what is written, jobs included. Seats only: shows with areas, or with a limit for
 // each customer, are not sold here.
 //
 // The advisory strategy numbers changes by the show's row, which is its already.
@@ -77,7 +77,7 @@ var All = []Strategy{
 		way: waiting,
 	},
 	{
-		Name: "pipelined", Title: "FOR UPDATE, three round trips", Connections: pooled, Without: unordered,
+		Name: "pipelined", Title: "FOR UPDATE, two round trips", Connections: pooled, Without: unordered,
 		way: way{seats: sqlSeatsForUpdate, pipelined: true},
 	},
 	{

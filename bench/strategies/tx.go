@@ -13,13 +13,10 @@ import (
 // tx is a transaction. A pipelined one saves round trips: it begins with the
 // first questions and is committed with the last writes.
 type tx struct {
-	*session
+	conn      *pgx.Conn
 	pipelined bool
 	next      *pgx.Batch // what goes with the next [tx.send]
 }
-
-// session is a connection under a name that does not hide the method Conn.
-type session = pgx.Conn
 
 // transact runs work in a transaction. What it has queued in the end goes with
 // COMMIT. An error of work, or of the server, leaves nothing written.
@@ -29,7 +26,7 @@ func transact(ctx context.Context, pool *pgxpool.Pool, pipelined bool, work func
 		return err
 	}
 	defer conn.Release() // which ends the connection if the transaction is still open
-	t := &tx{session: conn.Conn(), pipelined: pipelined, next: &pgx.Batch{}}
+	t := &tx{conn: conn.Conn(), pipelined: pipelined, next: &pgx.Batch{}}
 	t.next.Queue("begin")
 	if err = t.step(ctx); err == nil {
 		err = work(t)
@@ -68,15 +65,5 @@ func (t *tx) send(ctx context.Context) error {
 		return nil
 	}
 	t.next = &pgx.Batch{}
-	return t.SendBatch(ctx, b).Close()
+	return t.conn.SendBatch(ctx, b).Close()
 }
-
-var errEndsItself = errors.New("strategies: a transaction ends by itself")
-
-// These make it a [pgx.Tx], which River wants.
-
-func (t *tx) Begin(context.Context) (pgx.Tx, error) { return nil, errEndsItself }
-func (t *tx) Commit(context.Context) error          { return errEndsItself }
-func (t *tx) Rollback(context.Context) error        { return errEndsItself }
-func (t *tx) LargeObjects() pgx.LargeObjects        { panic(errEndsItself) }
-func (t *tx) Conn() *pgx.Conn                       { return t.session }

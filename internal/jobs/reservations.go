@@ -60,7 +60,7 @@ func NewScheduler(log *slog.Logger, mails bool) (*Scheduler, error) {
 // Schedule implements [store.Scheduler]. The jobs are due by the database
 // clock, from which the instants come. As they are scheduled and not available,
 // River sends no NOTIFY from inside the lane's transaction.
-func (s *Scheduler) Schedule(ctx context.Context, tx pgx.Tx, ends []store.Ending, tasks []store.Task) error {
+func (s *Scheduler) Schedule(ctx context.Context, conn *pgx.Conn, b *pgx.Batch, ends []store.Ending, tasks []store.Task) error {
 	jobs := make([]river.InsertManyParams, 0, len(ends)+len(tasks))
 	for _, end := range ends {
 		jobs = append(jobs, river.InsertManyParams{
@@ -77,7 +77,7 @@ func (s *Scheduler) Schedule(ctx context.Context, tx pgx.Tx, ends []store.Ending
 	if len(jobs) == 0 {
 		return nil
 	}
-	_, err := s.client.InsertManyTx(ctx, tx, jobs)
+	_, err := s.client.InsertManyTx(ctx, pipelined{conn, b}, jobs)
 	return err
 }
 

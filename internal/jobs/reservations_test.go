@@ -368,7 +368,11 @@ func TestSchedule(t *testing.T) {
 		during := 0
 		err := pgx.BeginFunc(h.ctx, h.super, func(tx pgx.Tx) error {
 			ends := []store.Ending{{ShowID: show, At: time.Now().Add(time.Hour)}, {ShowID: show, At: time.Now().Add(2 * time.Hour)}}
-			if err := scheduler.Schedule(h.ctx, tx, ends, nil); err != nil {
+			b := &pgx.Batch{}
+			if err := scheduler.Schedule(h.ctx, tx.Conn(), b, ends, nil); err != nil {
+				return err
+			}
+			if err := tx.SendBatch(h.ctx, b).Close(); err != nil {
 				return err
 			}
 			if err := tx.QueryRow(h.ctx, `select count(*) from river_job`).Scan(&during); err != nil {
@@ -384,8 +388,9 @@ func TestSchedule(t *testing.T) {
 		}
 	})
 	t.Run("NothingToDo", func(t *testing.T) {
-		if err := scheduler.Schedule(h.ctx, nil, nil, nil); err != nil {
-			t.Error(err)
+		b := &pgx.Batch{}
+		if err := scheduler.Schedule(h.ctx, nil, b, nil, nil); err != nil || b.Len() > 0 {
+			t.Error(err, b.Len())
 		}
 	})
 }

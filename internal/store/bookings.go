@@ -555,5 +555,9 @@ func (s *Store) schedule(ctx context.Context, tx pgx.Tx, tasks []Task) error {
 	if s.cfg.Jobs == nil || len(tasks) == 0 {
 		return nil
 	}
-	return s.cfg.Jobs.Schedule(ctx, tx, nil, tasks)
+	b := &pgx.Batch{}
+	if err := s.cfg.Jobs.Schedule(ctx, tx.Conn(), b, nil, tasks); err != nil || b.Len() == 0 {
+		return err
+	}
+	return tx.SendBatch(ctx, b).Close()
 }

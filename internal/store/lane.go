@@ -26,8 +26,7 @@ import (
 //	2. wanted seats, reservations, areas          load()
 //	3. the seats of those reservations, if any    load()
 //	   decide                                     boxoffice.Decide
-//	4. expiry jobs, if new holds end              save()
-//	5. all writes, commit                         save()
+//	4. all writes, jobs, commit                   save()
 //
 // Each lock and each load is a statement of its own with its own snapshot: a
 // load that shared one with the lock would read from before it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,12 +18,13 @@ import (
 	"github.com/rowlock/rowlock/internal/store"
 )
 
-// schedule is a scheduler that does something of the test's inside the lane's
-// transaction, between loading and saving.
-type schedule func(ctx context.Context, tx pgx.Tx, ends []store.Ending) error
+// schedule is a scheduler that has something of the test's done inside the
+// lane's transaction, between loading and saving.
+type schedule func(b *pgx.Batch, ends []store.Ending)
 
-func (f schedule) Schedule(ctx context.Context, tx pgx.Tx, ends []store.Ending, _ []store.Task) error {
-	return f(ctx, tx, ends)
+func (f schedule) Schedule(_ context.Context, _ *pgx.Conn, b *pgx.Batch, ends []store.Ending, _ []store.Task) error {
+	f(b, ends)
+	return nil
 }
 
 func TestACommitWithoutAnswerIsNeverCalledNothing(t *testing.T) {
@@ -60,9 +62,8 @@ func TestACommitWithoutAnswerIsNeverCalledNothing(t *testing.T) {
 func TestABatchThatFindsItsShowMovedOnIsNotCommitted(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, fixture.Options{}, func(c *store.Config) {
-		c.Jobs = schedule(func(ctx context.Context, tx pgx.Tx, ends []store.Ending) error {
-			_, err := tx.Exec(ctx, "update show_heads set version = version + 10 where show_id = $1", ends[0].ShowID)
-			return err
+		c.Jobs = schedule(func(b *pgx.Batch, ends []store.Ending) {
+			b.Queue("update show_heads set version = version + 10 where show_id = $1", ends[0].ShowID)
 		})
 	})
 	if _, err := s.place(t.Context(), "a", 0, 0); boxoffice.CodeOf(err) != boxoffice.CodeInternal {
@@ -78,14 +79,10 @@ func TestAJobThatCannotBeScheduledFailsItsHoldAlone(t *testing.T) {
 	var bad shop
 	bad = openShop(t, fixture.Options{}, func(c *store.Config) {
 		c.Lanes.Lanes = 1
-		c.Jobs = schedule(func(ctx context.Context, tx pgx.Tx, ends []store.Ending) error {
-			for _, end := range ends {
-				if end.ShowID == bad.ID {
-					_, err := tx.Exec(ctx, "select 1 / 0")
-					return err
-				}
+		c.Jobs = schedule(func(b *pgx.Batch, ends []store.Ending) {
+			if slices.ContainsFunc(ends, func(end store.Ending) bool { return end.ShowID == bad.ID }) {
+				b.Queue("select 1 / 0")
 			}
-			return nil
 		})
 	})
 	good := bad

@@ -59,12 +59,12 @@ func (t *laneTx) save(ctx context.Context, writes bool) error {
 			return err
 		}
 	}
+	b := &pgx.Batch{}
 	if len(ends)+len(tasks) > 0 && t.w.s.cfg.Jobs != nil {
-		if err := t.w.s.cfg.Jobs.Schedule(ctx, laneConn{t.w.conn}, ends, tasks); err != nil {
+		if err := t.w.s.cfg.Jobs.Schedule(ctx, t.w.conn, b, ends, tasks); err != nil {
 			return err
 		}
 	}
-	b := &pgx.Batch{}
 	t.saveHeads(b)
 	t.saveReservations(b)
 	t.saveWaitlist(b)

@@ -47,9 +47,11 @@ type Road interface {
 // Scheduler puts jobs on the queue, inside the transaction that makes them
 // necessary. The jobs package implements it: imports only go down.
 type Scheduler interface {
-	// Schedule inserts one job for each (show, instant) of ends: at that instant
-	// the holds of that show which ended are closed. And one for each task.
-	Schedule(ctx context.Context, tx pgx.Tx, ends []Ending, tasks []Task) error
+	// Schedule adds to a pipeline what inserts one job for each (show, instant) of
+	// ends: at that instant the holds of that show which ended are closed. And one
+	// for each task. What it must know of the server it asks the connection, in
+	// whose transaction the pipeline is to run.
+	Schedule(ctx context.Context, conn *pgx.Conn, b *pgx.Batch, ends []Ending, tasks []Task) error
 }
 
 // Task is work on a show that follows from a batch.
