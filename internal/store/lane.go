@@ -119,6 +119,9 @@ type laneWorker struct {
 	waiting bool
 	conn    *pgx.Conn // nil: not connected
 	planned time.Time // when its statements were planned for the tables as they were
+
+	statements map[string]*pgconn.StatementDescription // what [stream] has prepared on conn
+	builder    pgx.ExtendedQueryBuilder
 }
 
 func (s *Store) openLane(waiting bool) lanes.Worker[*laneCommand, boxoffice.Outcome] {
@@ -186,13 +189,14 @@ func (w *laneWorker) connect(ctx context.Context) error {
 		return err
 	}
 	setTypes(conn)
-	w.conn = conn
+	w.conn, w.statements = conn, map[string]*pgconn.StatementDescription{}
 	return nil
 }
 
 // Work runs a batch until it commits; see [lanes.Worker]. The database away: nobody runs until it
 // answers, then again; a commit that happened although its answer was lost
-// shows in the idempotency keys. A deadlock or a serialization failure: again.
+// shows in the idempotency keys. A deadlock, a serialization failure, or a table
+// that was altered since its statement was prepared: again.
 // Anything else: in halves, until the bad command is alone, so that it does not
 // fail its neighbours.
 func (w *laneWorker) Work(ctx context.Context, calls []*laneCall) (busy []*laneCall) {
@@ -210,7 +214,7 @@ func (w *laneWorker) Work(ctx context.Context, calls []*laneCall) (busy []*laneC
 			return t.busy
 		}
 		lost := w.conn == nil || w.conn.IsClosed() || away(err)
-		w.rollback(ctx, lost)
+		w.rollback(ctx, lost || outdated(err))
 		switch {
 		case lost:
 			w.s.away.Store(true)
@@ -221,7 +225,7 @@ func (w *laneWorker) Work(ctx context.Context, calls []*laneCall) (busy []*laneC
 			}
 			time.Sleep(pause)
 			pause = min(2*pause, 250*time.Millisecond)
-		case retryable(err) && attempt < retriesMax:
+		case (retryable(err) || outdated(err)) && attempt < retriesMax:
 		case w.waiting && lockNotAvailable(err) && !t.locked:
 			return unanswered(calls)
 		case len(calls) > 1:

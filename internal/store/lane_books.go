@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -93,7 +92,7 @@ func scanTicket(row scanner, more ...any) (show uuid.UUID, t *boxoffice.Ticket, 
 	return show, t, err
 }
 
-func (t *laneTx) saveBookings(b *pgx.Batch) {
+func (t *laneTx) saveBookings(out *stream) {
 	var shows, ids, orgs, reservations []uuid.UUID
 	var references, customers, statuses, currencies []string
 	var totals, refunded []int64
@@ -112,14 +111,14 @@ func (t *laneTx) saveBookings(b *pgx.Batch) {
 		}
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlBookingsSave, shows, ids, orgs, references, reservations, customers, statuses, currencies, totals, refunded,
+		out.queue(sqlBookingsSave, shows, ids, orgs, references, reservations, customers, statuses, currencies, totals, refunded,
 			applied, created, confirmed, closed, versions)
 	}
 }
 
 // savePayments writes payments, and when the gateways of those without an
 // outcome are to be asked.
-func (t *laneTx) savePayments(b *pgx.Batch) {
+func (t *laneTx) savePayments(out *stream) {
 	var shows, bookings, ids, orgs []uuid.UUID
 	var gateways, methods, statuses, currencies []string
 	var amounts, refunded []int64
@@ -148,21 +147,21 @@ func (t *laneTx) savePayments(b *pgx.Batch) {
 		}
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlPaymentsSave, shows, bookings, ids, orgs, gateways, methods, statuses, amounts, refunded, currencies,
+		out.queue(sqlPaymentsSave, shows, bookings, ids, orgs, gateways, methods, statuses, amounts, refunded, currencies,
 			refs, declines, nexts, created, settled)
 	}
 	if len(open) > 0 {
-		b.Queue(sqlPaymentChecksInsert, open, openShows, openOrgs, due)
+		out.queue(sqlPaymentChecksInsert, open, openShows, openOrgs, due)
 	}
 	if len(hurried) > 0 {
-		b.Queue(sqlPaymentChecksHurry, hurried, now)
+		out.queue(sqlPaymentChecksHurry, hurried, now)
 	}
 	if len(over) > 0 {
-		b.Queue(sqlPaymentChecksDelete, over)
+		out.queue(sqlPaymentChecksDelete, over)
 	}
 }
 
-func (t *laneTx) saveRefunds(b *pgx.Batch) {
+func (t *laneTx) saveRefunds(out *stream) {
 	var shows, bookings, ids, orgs, payments []uuid.UUID
 	var causes, reasons, statuses, currencies, tickets, shares []string
 	var amounts []int64
@@ -184,14 +183,14 @@ func (t *laneTx) saveRefunds(b *pgx.Batch) {
 		}
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlRefundsSave, shows, bookings, ids, orgs, payments, causes, reasons, statuses, amounts, currencies,
+		out.queue(sqlRefundsSave, shows, bookings, ids, orgs, payments, causes, reasons, statuses, amounts, currencies,
 			tickets, shares, refs, failures, created, settled, attempts)
 	}
 }
 
 // saveTickets writes the void ones first: their places may be sold again in
 // the same batch, and a place has one live ticket.
-func (t *laneTx) saveTickets(b *pgx.Batch) {
+func (t *laneTx) saveTickets(out *stream) {
 	var void, live tickets
 	for _, sh := range t.shows {
 		for _, ticket := range sh.did.Tickets {
@@ -204,7 +203,7 @@ func (t *laneTx) saveTickets(b *pgx.Batch) {
 	}
 	for _, c := range []*tickets{&void, &live} {
 		if len(c.ids) > 0 {
-			b.Queue(sqlTicketsSave, c.shows, c.bookings, c.ns, c.ids, c.orgs, c.seats, c.areas, c.types, c.prices, c.refunded,
+			out.queue(sqlTicketsSave, c.shows, c.bookings, c.ns, c.ids, c.orgs, c.seats, c.areas, c.types, c.prices, c.refunded,
 				c.statuses, c.issued, c.used, c.gates, c.scans, c.void)
 		}
 	}
@@ -234,7 +233,7 @@ func (c *tickets) add(sh *laneShow, t *boxoffice.Ticket) {
 	c.gates, c.scans = append(c.gates, textOrNil(t.UsedGate)), append(c.scans, nullable(t.UsedScan))
 }
 
-func (t *laneTx) saveScans(b *pgx.Batch) {
+func (t *laneTx) saveScans(out *stream) {
 	var shows, ids, orgs, tickets []uuid.UUID
 	var results, gates []string
 	var admitted, shouldNot, offline []bool
@@ -251,12 +250,12 @@ func (t *laneTx) saveScans(b *pgx.Batch) {
 		}
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlScansSave, shows, ids, orgs, tickets, results, admitted, shouldNot, offline, gates, at, recorded, firstAt, firstGates)
+		out.queue(sqlScansSave, shows, ids, orgs, tickets, results, admitted, shouldNot, offline, gates, at, recorded, firstAt, firstGates)
 	}
 }
 
 // savePeople writes what is personal into its own tables.
-func (t *laneTx) savePeople(b *pgx.Batch) {
+func (t *laneTx) savePeople(out *stream) {
 	var shows, ids, orgs, holderShows, holderIDs, holderOrgs []uuid.UUID
 	var customers, names, emails, words, holderCustomers, holders []string
 	var phones, locales []*string
@@ -283,13 +282,13 @@ func (t *laneTx) savePeople(b *pgx.Batch) {
 		}
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlBuyersSave, shows, ids, orgs, customers, names, emails, phones, locales, words)
+		out.queue(sqlBuyersSave, shows, ids, orgs, customers, names, emails, phones, locales, words)
 	}
 	if len(unnamed) > 0 {
-		b.Queue(sqlTicketHoldersClear, unnamedShows, unnamed)
+		out.queue(sqlTicketHoldersClear, unnamedShows, unnamed)
 	}
 	if len(holderIDs) > 0 {
-		b.Queue(sqlTicketHoldersSave, holderShows, holderIDs, ns, holderOrgs, holderCustomers, holders)
+		out.queue(sqlTicketHoldersSave, holderShows, holderIDs, ns, holderOrgs, holderCustomers, holders)
 	}
 }
 

@@ -107,6 +107,31 @@ func TestAJobThatCannotBeScheduledFailsItsHoldAlone(t *testing.T) {
 	}
 }
 
+// River asks for all columns of what it inserts, and its table may be altered by a
+// newer version while this one still sells.
+func TestALaneGoesOnWhenATableIsAltered(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, fixture.Options{}, func(c *store.Config) {
+		c.Lanes.Lanes = 1
+		c.Jobs = schedule(func(b *pgx.Batch, _ []store.Ending) { b.Queue("select * from altered") })
+	})
+	run := func(sql string) {
+		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("create table altered (a int); grant select on altered to public")
+	for i, column := range []string{"b", "c"} {
+		if _, err := s.place(t.Context(), "a", 0, i); err != nil {
+			t.Fatal(err)
+		}
+		run("alter table altered add column " + column + " int")
+	}
+	if _, err := s.place(t.Context(), "a", 0, 2); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAReplayWaitsForNobodyWhoHasItsReservationLocked(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, fixture.Options{})

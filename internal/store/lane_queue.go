@@ -57,7 +57,7 @@ func (t *laneTx) loadAdmissions(b *pgx.Batch) {
 }
 
 // saveAdmissions writes the turns that were used.
-func (t *laneTx) saveAdmissions(b *pgx.Batch) {
+func (t *laneTx) saveAdmissions(out *stream) {
 	var shows, orgs, entries, reservations []uuid.UUID
 	var numbers, positions []int64
 	var customers []string
@@ -72,6 +72,6 @@ func (t *laneTx) saveAdmissions(b *pgx.Batch) {
 		}
 	}
 	if len(numbers) > 0 {
-		b.Queue(sqlQueueAdmissionsUse, shows, orgs, numbers, entries, customers, positions, admitted, lapses, sessions, reservations)
+		out.queue(sqlQueueAdmissionsUse, shows, orgs, numbers, entries, customers, positions, admitted, lapses, sessions, reservations)
 	}
 }

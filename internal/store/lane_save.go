@@ -42,9 +42,7 @@ func (t *laneTx) save(ctx context.Context, writes bool) error {
 	if !writes {
 		// Only replays. They say again that something is safe, so they wait for
 		// the standby as the first answers did.
-		b := &pgx.Batch{}
-		b.Queue(sqlLanesWitness).QueryRow(func(row pgx.Row) error { var lsn string; return row.Scan(&lsn) })
-		return t.commit(ctx, b)
+		return t.commit(ctx, func(out *stream) { out.queue(sqlLanesWitness) })
 	}
 	var ends []Ending
 	var tasks []Task
@@ -59,46 +57,43 @@ func (t *laneTx) save(ctx context.Context, writes bool) error {
 			return err
 		}
 	}
-	b := &pgx.Batch{}
+	jobs := &pgx.Batch{}
 	if len(ends)+len(tasks) > 0 && t.w.s.cfg.Jobs != nil {
-		if err := t.w.s.cfg.Jobs.Schedule(ctx, t.w.conn, b, ends, tasks); err != nil {
+		if err := t.w.s.cfg.Jobs.Schedule(ctx, t.w.conn, jobs, ends, tasks); err != nil {
 			return err
 		}
 	}
-	t.saveHeads(b)
-	t.saveReservations(b)
-	t.saveWaitlist(b)
-	t.saveSeats(b)
-	t.saveAreas(b)
-	t.saveAdmissions(b)
-	t.saveBookings(b)
-	t.savePayments(b)
-	t.saveRefunds(b)
-	t.saveTickets(b)
-	t.saveScans(b)
-	t.savePeople(b)
-	t.saveLog(b)
-	if err := t.saveReceipts(b); err != nil {
-		return err
-	}
-	return t.commit(ctx, b)
+	return t.commit(ctx, func(out *stream) {
+		for _, q := range jobs.QueuedQueries {
+			out.queue(q.SQL, q.Arguments...)
+		}
+		t.saveHeads(out)
+		t.saveReservations(out)
+		t.saveWaitlist(out)
+		t.saveSeats(out)
+		t.saveAreas(out)
+		t.saveAdmissions(out)
+		t.saveBookings(out)
+		t.savePayments(out)
+		t.saveRefunds(out)
+		t.saveTickets(out)
+		t.saveScans(out)
+		t.savePeople(out)
+		t.saveLog(out)
+		t.saveReceipts(out)
+	})
 }
 
-// commit sends the last pipeline. Its wait has no deadline that a caller set:
-// a cancel during COMMIT would let Postgres give up the standby and still
+// commit writes and commits. Its wait has no deadline that a caller set: a
+// cancel during COMMIT would let Postgres give up the standby and still
 // acknowledge.
-func (t *laneTx) commit(ctx context.Context, b *pgx.Batch) error {
-	b.Queue(sqlLanesCommit).Exec(func(tag pgconn.CommandTag) error {
-		// COMMIT of a failed transaction answers ROLLBACK, without an error.
-		if tag.String() != "COMMIT" {
-			return fmt.Errorf("commit answered %s", tag)
-		}
-		return nil
-	})
+func (t *laneTx) commit(ctx context.Context, write func(*stream)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionMax)
 	defer cancel()
-	t.sent = true
-	return t.send(ctx, b)
+	out := &stream{ctx: ctx, w: t.w}
+	write(out)
+	t.sent = out.err == nil
+	return out.commit()
 }
 
 func (t *laneTx) exec(ctx context.Context, sql string, args ...any) error {
@@ -118,7 +113,7 @@ func exactly(b *pgx.Batch, n int, what, sql string, args ...any) {
 	})
 }
 
-func (t *laneTx) saveHeads(b *pgx.Batch) {
+func (t *laneTx) saveHeads(out *stream) {
 	var ids, orgs []uuid.UUID
 	var versions, defs []int64
 	var nows []time.Time
@@ -135,7 +130,7 @@ func (t *laneTx) saveHeads(b *pgx.Batch) {
 		nows, defs = append(nows, sh.state.Now), append(defs, def)
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlShowHeadsUpdate, ids, orgs, versions, nows, defs)
+		out.queue(sqlShowHeadsUpdate, ids, orgs, versions, nows, defs)
 	}
 }
 
@@ -244,7 +239,7 @@ func (c *reservations) args() []any {
 // saveReservations ends and changes what exists, then adds what is new. What
 // was placed and ended within one batch is added and then ended: a reservation
 // begins active.
-func (t *laneTx) saveReservations(b *pgx.Batch) {
+func (t *laneTx) saveReservations(out *stream) {
 	var placed, updated, over reservations
 	for _, sh := range t.shows {
 		if sh.state.Terms == nil {
@@ -263,17 +258,17 @@ func (t *laneTx) saveReservations(b *pgx.Batch) {
 	}
 	update := func(c *reservations) {
 		if len(c.ids) > 0 {
-			b.Queue(sqlReservationsUpdate, append(c.args(), c.statuses, c.closed, c.reasons, c.bookings, c.ownEnds, c.cancelled)...)
+			out.queue(sqlReservationsUpdate, append(c.args(), c.statuses, c.closed, c.reasons, c.bookings, c.ownEnds, c.cancelled)...)
 		}
 	}
 	update(&updated)
 	if len(placed.ids) > 0 {
-		b.Queue(sqlReservationsInsert, placed.args()...)
+		out.queue(sqlReservationsInsert, placed.args()...)
 	}
 	update(&over)
 }
 
-func (t *laneTx) saveSeats(b *pgx.Batch) {
+func (t *laneTx) saveSeats(out *stream) {
 	var shows, orgs []uuid.UUID
 	var nos, holders []int32
 	var states []string
@@ -287,32 +282,32 @@ func (t *laneTx) saveSeats(b *pgx.Batch) {
 			until, holders = append(until, instant(s.HeldUntil)), append(holders, s.Holder)
 		}
 	}
-	t.freeHanded(b)
+	t.freeHanded(out)
 	if len(nos) > 0 {
-		b.Queue(sqlSeatsUpdate, shows, orgs, nos, states, owners, until, blocks, holders)
+		out.queue(sqlSeatsUpdate, shows, orgs, nos, states, owners, until, blocks, holders)
 	}
 }
 
 // freeHanded frees the seats that one owner gave back and another took within
 // the batch: a seat does not go straight from one living owner to the next.
-func (t *laneTx) freeHanded(b *pgx.Batch) {
+func (t *laneTx) freeHanded(out *stream) {
 	for _, sh := range t.shows {
 		if len(sh.did.Handed) > 0 {
-			freeSeats(b, sh, sh.did.Handed)
+			out.queue(sqlSeatsUpdate, freed(sh, sh.did.Handed)...)
 		}
 	}
 }
 
-// freeSeats writes seats as nobody's.
-func freeSeats(b *pgx.Batch, sh *laneShow, nos []int32) {
+// freed are the arguments that write seats as nobody's.
+func freed(sh *laneShow, nos []int32) []any {
 	n := len(nos)
-	b.Queue(sqlSeatsUpdate, repeat(sh.id, n), repeat(sh.state.Terms.OrganisationID, n), nos, repeat("a", n),
-		make([]pgtype.UUID, n), make([]pgtype.Timestamptz, n), make([]pgtype.UUID, n), make([]int32, n))
+	return []any{repeat(sh.id, n), repeat(sh.state.Terms.OrganisationID, n), nos, repeat("a", n),
+		make([]pgtype.UUID, n), make([]pgtype.Timestamptz, n), make([]pgtype.UUID, n), make([]int32, n)}
 }
 
 var stateText = map[byte]string{'a': "a", 'h': "h", 'b': "b", 'x': "x"}
 
-func (t *laneTx) saveAreas(b *pgx.Batch) {
+func (t *laneTx) saveAreas(out *stream) {
 	var shows, orgs, ids []uuid.UUID
 	var names, categories []string
 	var nos, capacities, held, booked []int32
@@ -325,11 +320,11 @@ func (t *laneTx) saveAreas(b *pgx.Batch) {
 		}
 	}
 	if len(nos) > 0 {
-		b.Queue(sqlAreasUpdate, shows, orgs, nos, ids, names, categories, capacities, held, booked)
+		out.queue(sqlAreasUpdate, shows, orgs, nos, ids, names, categories, capacities, held, booked)
 	}
 }
 
-func (t *laneTx) saveLog(b *pgx.Batch) {
+func (t *laneTx) saveLog(out *stream) {
 	var shows, orgs []uuid.UUID
 	var versions []int64
 	var ns []int32
@@ -370,12 +365,12 @@ func (t *laneTx) saveLog(b *pgx.Batch) {
 		}
 	}
 	if len(shows) > 0 {
-		b.Queue(sqlChangesInsert, shows, versions, ns, orgs, ats, types, actors, reasons, reservations,
+		out.queue(sqlChangesInsert, shows, versions, ns, orgs, ats, types, actors, reasons, reservations,
 			blocks, before, after, expires, seatNos, seatStates, areaNos, areaUnits, details, bookings, payments, refunds, tickets, areaBooked, amounts)
 	}
 }
 
-func (t *laneTx) saveReceipts(b *pgx.Batch) error {
+func (t *laneTx) saveReceipts(out *stream) {
 	var owners, receipts []string
 	var keys, orgs, shows []uuid.UUID
 	var fingerprints [][]byte
@@ -384,7 +379,7 @@ func (t *laneTx) saveReceipts(b *pgx.Batch) error {
 		for _, k := range sh.did.Kept {
 			text, err := json.Marshal(k.Receipt)
 			if err != nil {
-				return fmt.Errorf("receipt: %w", err)
+				out.fail(fmt.Errorf("receipt: %w", err))
 			}
 			owners, receipts = append(owners, k.Key.Owner), append(receipts, string(text))
 			keys, orgs, shows = append(keys, k.Key.Key), append(orgs, sh.state.Terms.OrganisationID), append(shows, sh.id)
@@ -392,9 +387,8 @@ func (t *laneTx) saveReceipts(b *pgx.Batch) error {
 		}
 	}
 	if len(keys) > 0 {
-		b.Queue(sqlIdempotencyInsert, owners, keys, orgs, fingerprints, ats, shows, receipts)
+		out.queue(sqlIdempotencyInsert, owners, keys, orgs, fingerprints, ats, shows, receipts)
 	}
-	return nil
 }
 
 // A Saver saves columns of a show that no rule reads, inside the transaction
@@ -478,7 +472,7 @@ func (t *laneTx) savePlan(ctx context.Context, sh *laneShow) error {
 	}
 	if n := len(sh.did.RemovedSeats); n > 0 {
 		b := &pgx.Batch{}
-		freeSeats(b, sh, sh.did.RemovedSeats)
+		b.Queue(sqlSeatsUpdate, freed(sh, sh.did.RemovedSeats)...)
 		exactly(b, n, "seats removed by the plan", sqlSeatsDelete, sh.id, sh.did.RemovedSeats)
 		if err := t.send(ctx, b); err != nil {
 			return err

@@ -368,7 +368,7 @@ func scanEntry(row scanner, more ...any) (show uuid.UUID, e *boxoffice.WaitlistE
 
 // saveWaitlist writes entries, who they are, and what was free for them. It
 // comes after the reservations, some of which are offers.
-func (t *laneTx) saveWaitlist(b *pgx.Batch) {
+func (t *laneTx) saveWaitlist(out *stream) {
 	var shows, ids, orgs []uuid.UUID
 	var customers, categories, statuses []string
 	var nos []int64
@@ -390,21 +390,21 @@ func (t *laneTx) saveWaitlist(b *pgx.Batch) {
 		}
 		for _, r := range sh.did.Placed {
 			if r.WaitlistEntryID != uuid.Nil {
-				b.Queue(sqlWaitlistMark, sh.id, r.ID, r.WaitlistEntryID)
+				out.queue(sqlWaitlistMark, sh.id, r.ID, r.WaitlistEntryID)
 			}
 		}
 		for _, w := range sh.did.Waiters {
-			b.Queue(sqlWaitlistBuyersSave, sh.id, w.EntryID, org, w.CustomerID, w.Buyer.Name, w.Buyer.Email, textOrNil(w.Buyer.Phone), textOrNil(w.Buyer.Locale))
+			out.queue(sqlWaitlistBuyersSave, sh.id, w.EntryID, org, w.CustomerID, w.Buyer.Name, w.Buyer.Email, textOrNil(w.Buyer.Phone), textOrNil(w.Buyer.Locale))
 		}
 		if sh.did.Waiting != sh.waiting {
-			b.Queue(sqlWaitlistCount, sh.id, sh.did.Waiting)
+			out.queue(sqlWaitlistCount, sh.id, sh.did.Waiting)
 		}
 		if l := sh.did.Look; l != nil {
-			b.Queue(sqlWaitlistLooksSave, sh.id, org, l.At, l.Categories, l.Found, l.Remaining)
+			out.queue(sqlWaitlistLooksSave, sh.id, org, l.At, l.Categories, l.Found, l.Remaining)
 		}
 	}
 	if len(ids) > 0 {
-		b.Queue(sqlWaitlistSave, shows, ids, orgs, customers, nos, sizes, categories, statuses, joined, offered, reservations, closed)
+		out.queue(sqlWaitlistSave, shows, ids, orgs, customers, nos, sizes, categories, statuses, joined, offered, reservations, closed)
 	}
 }
 

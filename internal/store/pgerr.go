@@ -33,6 +33,13 @@ func retryable(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
 }
 
+// outdated reports that a table was altered since the connection prepared a
+// statement that returns its rows; a new connection prepares it anew.
+func outdated(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "0A000"
+}
+
 // away reports that the database cannot be reached, is shutting down, has ended
 // the connection, for whatever reason, or is a standby that cannot write.
 func away(err error) bool {
