@@ -385,13 +385,14 @@ func (h *house) fresh(operation string) map[string]string {
 	return nil
 }
 
-// count is how much there is of everything that the organiser's key makes.
+// count is how much there is of everything that the organiser's key and buyers
+// make.
 // What gateways tell comes when it comes, and is not in it.
 func (h *house) count(t testing.TB) []int64 {
 	t.Helper()
 	var n []int64
 	if err := h.pool.QueryRow(t.Context(), `select array[
-		(select count(*) from changes where actor like 'key:%'), (select count(*) from venues), (select count(*) from halls), (select count(*) from plans),
+		(select count(*) from changes where actor like 'key:%' or actor = 'a-buyer'), (select count(*) from venues), (select count(*) from halls), (select count(*) from plans),
 		(select count(*) from events), (select count(*) from shows), (select count(*) from scans)]`).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
@@ -538,6 +539,16 @@ var odd = []string{
 	"0000-01-01T00:00:00Z", "-infinity", "%", "%00", "../..", "'; drop table shows --", "\\", "a\nb", "\u202e", "e\u0301", "ﷺ", "👩‍👩‍👧", "*", `"3"`, `W/"3"`, "a;q=0", "Bearer x", "Basic Og==",
 }
 
+// askers are the credentials to ask with: the organiser's, which send puts in,
+// a buyer's, and none.
+var askers = []map[string]string{nil, {"X-API-Key": "", "X-Mock-User-Id": "a-buyer"}, {"X-API-Key": ""}}
+
+// asker is one of them, and whether it is none.
+func asker(who uint8) (headers map[string]string, nobody bool) {
+	n := int(who) % len(askers)
+	return askers[n], n == len(askers)-1
+}
+
 // FuzzBodies sends bodies: any text, or an operation's example with one value
 // in it replaced.
 func FuzzBodies(f *testing.F) {
@@ -552,8 +563,8 @@ func FuzzBodies(f *testing.F) {
 	for i, op := range taking {
 		if op.body == nil {
 			for _, format := range documents {
-				for _, text := range h.documents[format] {
-					f.Add(uint8(i), uint16(slices.Index(documents, format)), text)
+				for who, text := range h.documents[format] {
+					f.Add(uint8(who), uint8(i), uint16(slices.Index(documents, format)), text)
 				}
 			}
 			continue
@@ -563,13 +574,15 @@ func FuzzBodies(f *testing.F) {
 		if w := h.send(q, string(text), nil); w.Code >= 300 {
 			f.Errorf("%s: its example is refused: %d %s\n%s", op.id, w.Code, w.Body, text)
 		}
-		f.Add(uint8(i), uint16(0), string(text))
+		for who := range askers {
+			f.Add(uint8(who), uint8(i), uint16(0), string(text))
+		}
 		for j := range 6 { // the fuzzer brings the others together
-			f.Add(uint8(i), uint16(1+i*j), odd[(7*i+j)%len(odd)])
+			f.Add(uint8(j), uint8(i), uint16(1+i*j), odd[(7*i+j)%len(odd)])
 		}
 	}
 	h.rows = h.count(f)
-	f.Fuzz(func(t *testing.T, operation uint8, node uint16, text string) {
+	f.Fuzz(func(t *testing.T, who, operation uint8, node uint16, text string) {
 		h.t = t
 		op := taking[int(operation)%len(taking)]
 		q := h.request(op)
@@ -583,11 +596,15 @@ func FuzzBodies(f *testing.F) {
 		} else if node > 0 {
 			text = spoiled(q.body, int(node), text)
 		}
-		w := h.send(q, text, nil)
+		given, nobody := asker(who)
+		w := h.send(q, text, given)
 		if w == nil {
 			return
 		}
 		h.check(t, q, text, w)
+		if nobody && op.identified && w.Code < 400 {
+			t.Errorf("%s is open to everybody: %d", op.id, w.Code)
+		}
 		t.Logf("%s\n%d %s", text, w.Code, w.Body)
 	})
 }
@@ -654,8 +671,10 @@ func FuzzParameters(f *testing.F) {
 			if p["in"] == "header" {
 				continue
 			}
-			f.Add(uint8(i), uint8(j), odd[(i+j)%len(odd)], false)
-			f.Add(uint8(i), uint8(j), fmt.Sprint(p["example"]), false)
+			f.Add(uint8(i+j), uint8(i), uint8(j), odd[(i+j)%len(odd)], false)
+			for who := range askers {
+				f.Add(uint8(who), uint8(i), uint8(j), fmt.Sprint(p["example"]), false)
+			}
 			if p["name"] == "cursor" {
 				q := h.request(&op)
 				q.query.Set("limit", "1")
@@ -663,11 +682,11 @@ func FuzzParameters(f *testing.F) {
 				var page struct{ NextCursor string }
 				json.Unmarshal(w.Body.Bytes(), &page)
 				text, _ := base64.RawURLEncoding.DecodeString(page.NextCursor)
-				f.Add(uint8(i), uint8(j), string(text), true)
+				f.Add(uint8(0), uint8(i), uint8(j), string(text), true)
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, operation, parameter uint8, value string, cursor bool) {
+	f.Fuzz(func(t *testing.T, who, operation, parameter uint8, value string, cursor bool) {
 		h.t = t
 		op := &h.operations[int(operation)%len(h.operations)]
 		if len(op.parameters) == 0 {
@@ -695,11 +714,15 @@ func FuzzParameters(f *testing.F) {
 			text, _ := json.Marshal(q.body)
 			body = string(text)
 		}
-		w := h.send(q, body, nil)
+		given, nobody := asker(who)
+		w := h.send(q, body, given)
 		if w == nil {
 			return
 		}
 		h.check(t, q, value, w)
+		if nobody && op.identified && w.Code < 400 {
+			t.Errorf("%s is open to everybody: %d", op.id, w.Code)
+		}
 	})
 }
 
