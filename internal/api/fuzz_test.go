@@ -71,7 +71,8 @@ const stagedFor = 5 * time.Minute
 const (
 	fuzzOrigin   = "https://tickets.example"
 	stripeSecret = "whsec_fuzz"
-	webhookKey   = "sandbox-webhook-secret" // as openOn has it
+	webhookKey   = "sandbox-webhook-secret"               // as openOn has it
+	buyer        = "0197a1f0-5b7e-7c3a-9d7e-1f2a3b4c5d6f" // whose purchases are staged
 )
 
 func openHouse(f *testing.F) *house {
@@ -92,7 +93,7 @@ func openHouse(f *testing.F) *house {
 	steered := fixture.Show(f, h.store, fixture.Options{Draft: true})
 	h.known = map[string]string{
 		"planId": spare.PlanID.String(), "hallId": spare.HallID.String(),
-		"venueId": spare.VenueID.String(), "eventId": spare.EventID.String(), "gateway": "sandbox", "customerId": "customer", "method": "card", "token": "sbx_ok",
+		"venueId": spare.VenueID.String(), "eventId": spare.EventID.String(), "gateway": "sandbox", "customerId": buyer, "method": "card", "token": "sbx_ok",
 		"category": "Front", "label": spare.Seats[0].Label, "posterUrl": "https://example.org/p.jpg", "returnUrl": "https://example.org/", "holders": "Ada",
 		"doorsAt": soon(47 * time.Hour), "startsAt": soon(48 * time.Hour), "endsAt": soon(49 * time.Hour), "salesEndAt": soon(48 * time.Hour),
 	}
@@ -122,6 +123,13 @@ func openHouse(f *testing.F) *house {
 		}
 	}
 	h.rows = h.count(f)
+	mine := h.request(&h.operations[slices.IndexFunc(h.operations, func(op operation) bool { return op.id == "readBooking" })])
+	for who, want := range []int{200, 200, 401} {
+		headers, _ := asker(uint8(who))
+		if w := h.send(mine, "", headers); w.Code != want {
+			f.Fatalf("asker %d reads a buyer's booking: %d %s", who, w.Code, w.Body)
+		}
+	}
 	return h
 }
 
@@ -336,7 +344,7 @@ func (h *house) fresh(operation string) map[string]string {
 		return h.sold.Seats[h.seat-1].Label
 	}
 	hold := func(labels ...string) string {
-		return h.must("POST", "/reservations", strings.TrimSuffix(held(h.sold.ID, labels...), "}")+`,"customerId":`+quote(uuid.NewString())+`}`).text("reservationId")
+		return h.must("POST", "/reservations", strings.TrimSuffix(held(h.sold.ID, labels...), "}")+`,"customerId":`+quote(buyer)+`}`).text("reservationId")
 	}
 	book := func(token string) reply { return h.ask("POST", "/bookings", buying(hold(next()), token)) }
 	waiting := func() (values map[string]string, body string) {
@@ -358,7 +366,7 @@ func (h *house) fresh(operation string) map[string]string {
 		_, body := waiting()
 		return map[string]string{"entryId": h.must("POST", "/shows/"+h.full.String()+"/waitlist", body).text("entryId")}
 	case "placeReservation":
-		return map[string]string{"label": next(), "customerId": uuid.NewString()}
+		return map[string]string{"label": next(), "customerId": buyer}
 	case "createBooking", "confirmReservation", "extendReservation", "releaseReservation":
 		return map[string]string{"reservationId": hold(next())}
 	case "changeReservation":
@@ -392,8 +400,8 @@ func (h *house) count(t testing.TB) []int64 {
 	t.Helper()
 	var n []int64
 	if err := h.pool.QueryRow(t.Context(), `select array[
-		(select count(*) from changes where actor like 'key:%' or actor = 'a-buyer'), (select count(*) from venues), (select count(*) from halls), (select count(*) from plans),
-		(select count(*) from events), (select count(*) from shows), (select count(*) from scans)]`).Scan(&n); err != nil {
+		(select count(*) from changes where actor like 'key:%' or actor = $1), (select count(*) from venues), (select count(*) from halls), (select count(*) from plans),
+		(select count(*) from events), (select count(*) from shows), (select count(*) from scans)]`, buyer).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -541,7 +549,7 @@ var odd = []string{
 
 // askers are the credentials to ask with: the organiser's, which send puts in,
 // a buyer's, and none.
-var askers = []map[string]string{nil, {"X-API-Key": "", "X-Mock-User-Id": "a-buyer"}, {"X-API-Key": ""}}
+var askers = []map[string]string{nil, {"X-API-Key": "", "X-Mock-User-Id": buyer}, {"X-API-Key": ""}}
 
 // asker is one of them, and whether it is none.
 func asker(who uint8) (headers map[string]string, nobody bool) {
