@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +20,9 @@ import (
 // ephemeralPrefix names the folders of servers that live for one test run.
 const ephemeralPrefix = "rowlock-pg-"
 
-// lock takes the lock file at path, or fails with [ErrInUse] at once. The
-// kernel drops the lock when this process dies, however it dies.
+// lock takes the lock file at path, or fails with [ErrInUse] at once, or with
+// [fs.ErrNotExist] if somebody removed it meanwhile. The kernel drops the lock
+// when this process dies, however it dies.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -37,6 +39,18 @@ func lock(path string) (unlock func(), err error) {
 			What: fmt.Sprintf("%s is in use by process %s", filepath.Dir(path), strings.TrimSpace(string(owner))),
 			Do:   "stop that one with Ctrl-C, or choose another folder with DATA_DIR",
 		}
+	}
+	// A file may be locked and yet be gone, with its folder: see sweep.
+	locked, err := f.Stat()
+	if err == nil {
+		var there fs.FileInfo
+		if there, err = os.Stat(path); err == nil && !os.SameFile(locked, there) {
+			err = &fs.PathError{Op: "lock", Path: path, Err: fs.ErrNotExist}
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
 	}
 	f.Truncate(0) // the pid is for the message above; failing to write it is harmless
 	fmt.Fprintln(f, os.Getpid())

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -577,4 +578,28 @@ func TestChoose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever starts a server sweeps away what killed ones have left, and must not
+// take the folder of one that is just being made.
+func TestFoldersThatAreMadeAtOnceStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 200 {
+				dir, unlock, err := ephemeralFolder(parent)
+				if err == nil {
+					_, err = os.Stat(dir)
+					unlock() // as if the process had been killed
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
 }
