@@ -277,3 +277,62 @@ func TestATransactionThatPostgresEndsIsNoBug(t *testing.T) {
 		}
 	}
 }
+
+// brokenLine is cut instead of sending its so-manieth message.
+type brokenLine struct {
+	net.Conn
+	left *atomic.Int32 // messages until then; below 0: never
+}
+
+func (l brokenLine) Write(p []byte) (int, error) {
+	if l.left.Add(-1) == -1 {
+		l.Close()
+		return 0, net.ErrClosed
+	}
+	return l.Conn.Write(p)
+}
+
+// What is written of a large batch goes out in several messages, and COMMIT with
+// the last of them.
+func TestALargeHoldIsWrittenOnceWhereverItsLineBreaks(t *testing.T) {
+	t.Parallel()
+	const never, places = int32(-1 << 20), 300
+	var left atomic.Int32
+	left.Store(never)
+	s := openShop(t, fixture.Options{Seats: 10 * places, RowLength: 100, Edit: func(n *store.NewShow) { n.MaxPlacesPerReservation = places }}, func(c *store.Config) {
+		c.Lanes.Lanes = 1
+		c.LaneDial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return brokenLine{conn, &left}, err
+		}
+	})
+	next, holds := 0, 0
+	messages := func(n int) int32 {
+		seats := make([]int, n)
+		for i := range seats {
+			seats[i] = next + i
+		}
+		next, holds = next+n, holds+1
+		before := left.Load()
+		if _, err := s.place(t.Context(), "a", 0, seats...); err != nil {
+			t.Fatal(err)
+		}
+		return before - left.Load()
+	}
+	messages(1) // statements are prepared
+	small, large := messages(1), messages(places)
+	if large <= small {
+		t.Fatalf("%d messages for a large hold, %d for a small one", large, small)
+	}
+	for cut := range large {
+		left.Store(cut)
+		messages(places)
+		if left.Swap(never) >= 0 {
+			t.Errorf("the line was not cut at message %d", cut)
+		}
+		if n := s.count(t, "select count(*) from reservations"); n != holds {
+			t.Errorf("cut at message %d: %d holds instead of %d", cut, n, holds)
+		}
+	}
+	s.sound(t)
+}
