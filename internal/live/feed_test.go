@@ -784,14 +784,25 @@ func (s *signs) Hear(b []byte) bool {
 	return true
 }
 
-// forsaken loses the database while away is set.
+// forsaken loses the database for good when it is told to.
 type forsaken struct {
 	*store.Store
-	away atomic.Bool
+	asking sync.RWMutex
+	away   bool
+}
+
+// lose returns when no question is on its way any more, whose answer would tell
+// of what happens next.
+func (f *forsaken) lose() {
+	f.asking.Lock()
+	defer f.asking.Unlock()
+	f.away = true
 }
 
 func (f *forsaken) ReadSeatMapChanges(ctx context.Context, questions []live.Question, most int) ([]*live.Delta, error) {
-	if f.away.Load() {
+	f.asking.RLock()
+	defer f.asking.RUnlock()
+	if f.away {
 		return nil, boxoffice.Refuse(boxoffice.CodeUnavailable, "away")
 	}
 	return f.Store.ReadSeatMapChanges(ctx, questions, most)
@@ -812,7 +823,7 @@ func TestAHoldThatWasExtendedElsewhereHasNotEndedForWhoWasToldSo(t *testing.T) {
 	w.enter(there)
 	w.all()
 
-	cutOff.away.Store(true)
+	cutOff.lose()
 	extended, _, err := s.ExtendReservation(t.Context(), fixture.Staff, new(fixture.Key()), hold.ID)
 	if err != nil {
 		t.Fatal(err)
